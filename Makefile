@@ -1,0 +1,159 @@
+# Attention by Hand. `make` lists the commands. Every command may be interrupted and run again; it does what is left.
+# Written for GNU make 3.81 and later (macOS ships 3.81).
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+PORT ?= 8000
+JUPYTER_PORT ?= 8888
+PYTEST_ARGS ?=
+SENTENCES := "I closed the windows." "She visited the bank near the river." "We bought the old keys."
+
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+# nbgrader calls a program of the environment by its bare name.
+PYTHON_HERE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# A stamp per torch index: naming another index installs torch anew.
+TORCH := $(VENV)/.torch$(if $(TORCH_INDEX),-$(notdir $(TORCH_INDEX:/=)))
+READY := $(VENV)/.ready
+# STEP is "[2/6] " when `make course` runs a command as one of its steps.
+STEP ?=
+# $(SAY)'words' prints them after STEP, in one argument.
+SAY := @echo '$(STEP)'
+# Turns pip's several hundred lines into a few that show it moves.
+COUNT := awk '/^Collecting/ && ++n % 30 == 0 {print "  " n " found"; fflush()} /^Installing/ {print "  installing"; fflush()}'
+STEP_MAKE := @$(MAKE) --no-print-directory
+
+FOLDERS := autograder book exercises solutions tests transformer_ref
+files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ipynb_checkpoints/*' -not -name '.*' 2>/dev/null)
+PACKAGE := $(call files,transformer_ref)
+GRADER := $(call files,autograder)
+
+.PHONY: help setup site release course sample-class translator serve test clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "Attention by Hand"
+	@echo "  make course    everything: set up, build the book, release the exercises, grade a sample class, train a translator"
+	@echo "  make serve     the book and JupyterLab on this machine"
+	@echo "  make test      every check this machine can run"
+	@echo "  make setup     the environment in .venv (TORCH_INDEX=... takes torch from another index)"
+	@echo "  make site      the book in build/site"
+	@echo "  make release   exercises/ from solutions/"
+	@echo "  make clean     remove build/ and caches (never .venv, never classroom)"
+
+# --- setup -----------------------------------------------------------------------------------------------------------
+
+setup: $(READY)
+	$(SAY)'the environment is ready: $(VENV)'
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "Python 3.10 or newer is needed, got: $$($(PYTHON) --version 2>&1). Name another: make setup PYTHON=python3.12"; exit 1; }
+	$(SAY)'setting up, 1 of 4: system packages ...'
+	@PYTHON=$(PYTHON) bash .ci/system-packages
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(TORCH): $(VENV)/.created requirements.txt
+	$(SAY)'setting up, 2 of 4: torch (the largest download; see TORCH_INDEX in README.md) ...'
+	@$(if $(TORCH_INDEX),$(PIP) uninstall -q -y torch)
+	@$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements.txt)"
+	@rm -f $(VENV)/.torch*
+	@touch $@
+
+$(VENV)/.requirements: $(TORCH) requirements.txt
+	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages (about 2 minutes) ..."
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	  $(PIP) install -r requirements.txt | $(COUNT); exit $${PIPESTATUS[0]}; \
+	else \
+	  echo "  Python 3.10 is older than the lock: taking what pyproject.toml's ranges admit"; \
+	  $(PIP) install '.[book,grading,test]' | $(COUNT); exit $${PIPESTATUS[0]}; \
+	fi
+	@touch $@
+
+$(READY): $(VENV)/.requirements pyproject.toml
+	$(SAY)'setting up, 4 of 4: this package ...'
+	@$(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+# --- the book, the exercises -----------------------------------------------------------------------------------------
+
+site: build/site/index.html
+	$(SAY)'the book: build/site/index.html'
+
+build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book exercises) $(PACKAGE)
+	$(SAY)'building the book (about 2 minutes the first time) ...'
+	@mkdir -p build
+	@$(PYTHON_HERE) book/build.py
+	@touch $@
+
+release: build/.release
+	$(SAY)'the exercises: exercises/'
+
+build/.release: $(READY) $(call files,solutions) $(GRADER) $(PACKAGE)
+	$(SAY)'making exercises/ from solutions/ ...'
+	@mkdir -p build
+	@$(PYTHON_HERE) -m autograder release
+	@touch $@
+
+# --- the course: everything, end to end ------------------------------------------------------------------------------
+
+course:
+	$(STEP_MAKE) STEP='[1/6] ' setup
+	$(STEP_MAKE) STEP='[2/6] ' site
+	@if [ -z "$$(git status --porcelain exercises 2>&1)" ]; then $(MAKE) --no-print-directory STEP='[3/6] ' release; \
+	  else echo '[3/6] exercises/ holds changes of yours and stays as it is (make release writes it anew)'; fi
+	$(STEP_MAKE) STEP='[4/6] ' sample-class
+	$(STEP_MAKE) STEP='[5/6] ' translator
+	@printf '%s\n' '[6/6] done. Open:' \
+	  '  build/site/index.html                     the book' \
+	  '  build/sample_class/classroom/feedback     what the sample class reads about its answers' \
+	  '  make serve                                the book and JupyterLab, live'
+
+sample-class: build/sample_class/grades.csv
+	$(SAY)'the sample class: build/sample_class/grades.csv, feedback in build/sample_class/classroom/feedback'
+
+build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions exercises tests/grading) $(GRADER) $(PACKAGE)
+	$(SAY)'grading a sample class of eight with nbgrader (about 2 minutes) ...'
+	@$(PYTHON_HERE) tests/grading/sample_class.py build/sample_class
+	@touch $@
+
+translator: build/translator/.trained
+	@$(PYTHON_HERE) -m transformer_ref translate --checkpoint build/translator $(SENTENCES) > build/translator/italian.txt
+	$(SAY)'the translator: build/translator. Three sentences:'
+	@printf '%s\n' $(SENTENCES) | paste -d '|' - build/translator/italian.txt | sed 's/^/  /; s/|/  ->  /'
+
+build/translator/.trained: $(READY) $(PACKAGE)
+	$(SAY)'training an English-Italian translator (about 2 minutes) ...'
+	@[ ! -e $@ ] || rm -rf build/translator
+	@$(PYTHON_HERE) -m transformer_ref train --output build/translator \
+	  $$([ -e build/translator/training.safetensors ] && echo --resume)
+	@touch $@
+
+serve: setup site
+	@for port in $(PORT) $(JUPYTER_PORT); do \
+	  $(BIN)/python -c "import socket; socket.create_server(('127.0.0.1', $$port)).close()" 2>/dev/null \
+	    || { echo "port $$port is taken; choose others: make serve PORT=8001 JUPYTER_PORT=8889"; exit 1; }; \
+	done
+	@token=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(16))'); \
+	  echo 'the book     http://127.0.0.1:$(PORT)/'; \
+	  echo "JupyterLab   http://127.0.0.1:$(JUPYTER_PORT)/lab/tree/exercises?token=$$token"; \
+	  echo 'Ctrl-C ends both.'; \
+	  trap 'kill $$book 2>/dev/null || true' EXIT; \
+	  $(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory build/site >/dev/null 2>&1 & book=$$!; \
+	  $(PYTHON_HERE) -m jupyter lab --no-browser --log-level=ERROR --ServerApp.answer_yes=True \
+	    --ServerApp.port=$(JUPYTER_PORT) --ServerApp.port_retries=0 --IdentityProvider.token=$$token \
+	    $(if $(filter 0,$(shell id -u)),--allow-root)
+
+# --- checks, tidying -------------------------------------------------------------------------------------------------
+
+test: setup
+	@$(PYTHON_HERE) -m ruff check .
+	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+clean:
+	@rm -rf build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find $(FOLDERS) -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+	@echo 'removed build/ and caches'

@@ -1,0 +1,1 @@
+"""A student notebook becomes a grade."""

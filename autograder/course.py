@@ -1,0 +1,89 @@
+"""Where a course lives on disk: its notebooks, its classroom, its secret."""
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from autograder.exercise import Assignment, Exercise
+
+CHECK_SUFFIX = "-check"
+MARKER = "nbgrader_config.py"
+
+
+class CourseError(Exception):
+    """Something about the course's files that a teacher can put right; the text says what."""
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The nearest folder, from `start` upward, that holds a course; else the one this package is installed from."""
+    start = (start or Path.cwd()).resolve()
+    for folder in (start, *start.parents, Path(__file__).resolve().parents[1]):
+        if (folder / MARKER).is_file():
+            return folder
+    raise CourseError(f"There is no course here: no folder from {start} upward holds {MARKER}.")
+
+
+def secret(root: Path) -> bytes:
+    """The secret from which hidden inputs are drawn; made on first use, readable by its owner only."""
+    path = root / "classroom" / "secret"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def nbgrader_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Command and environment that run nbgrader: it starts a program of its environment by the bare name."""
+    programs = os.path.dirname(sys.executable)
+    path = os.pathsep.join([programs, os.environ.get("PATH", "")])
+    return [sys.executable, "-m", "nbgrader", *arguments], {**os.environ, "PATH": path}
+
+
+def notebook_path(root: Path, step: str, assignment: Assignment) -> Path:
+    """solutions/05_self_attention/self_attention.ipynb for step "solutions"."""
+    return root / step / assignment.id / f"{assignment.notebook}.ipynb"
+
+
+def read_notebook(path: Path) -> dict[str, Any]:
+    """The notebook's JSON. Raises CourseError naming the file when there is none or it is broken."""
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CourseError(f"{path} is missing.") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} is not a notebook: {error}.") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise CourseError(f"{path} is not a notebook: it has no cells.")
+    return notebook
+
+
+def code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    """(grade id or "", source, whether a learner writes it) of each code cell."""
+    for cell in notebook["cells"]:
+        if cell.get("cell_type") == "code":
+            graded = cell.get("metadata", {}).get("nbgrader", {})
+            source = cell.get("source", "")
+            yield (
+                graded.get("grade_id", ""),
+                source if isinstance(source, str) else "".join(source),
+                bool(graded.get("solution")),
+            )
+
+
+def set_up_cells(root: Path, assignment: Assignment, exercise: Exercise, step: str = "exercises") -> list[str]:
+    """The cells of the notebook that run before an exercise's answer and are not answers or checks."""
+    cells = []
+    for grade_id, source, is_answer in code_cells(read_notebook(notebook_path(root, step, assignment))):
+        if grade_id == exercise.id:
+            break
+        if not is_answer and not grade_id.endswith(CHECK_SUFFIX):
+            cells.append(source)
+    return cells

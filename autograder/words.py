@@ -1,0 +1,127 @@
+"""What to say about an answer that no known mistake explains.
+
+About a hidden check only fixed phrases are said: an answer chooses its own exception names, texts and shapes, and could
+tell its author what the hidden input was.
+"""
+
+import builtins
+import inspect
+import re
+
+import torch
+
+from autograder.diagnose import Outcome
+from autograder.exercise import Exercise
+from autograder.observation import Raised, Structure
+
+HIDDEN = {
+    "value": "other values came back than the right ones",
+    "nan": "NaN (not a number) came back",
+    "shape": "the result has another shape than it should",
+    "dtype": "the result has another dtype than its input",
+    "type": "what came back is not of the right type",
+    "length": "more or fewer items came back than expected",
+    "keys": "the dictionary has other keys than expected",
+    "inputs": "an input was changed by your code",
+    "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",
+    "gradient": "the gradient that flows back is missing or not the right one",
+    "structure": "its parameters cannot be read as the projections it should hold",
+    "gone": "it could not be finished",
+}
+VISIBLE = {
+    "value": "This is none of the mistakes we know. Do one row by hand, and compare your numbers step by step.",
+    "nan": "NaN (not a number) is born where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
+    "each step for the row above and find the first one that holds it.",
+    "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
+    "dtype": "The result keeps the dtype of its input. Where did another one enter?",
+    "length": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
+    "keys": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
+    "structure": "",
+}
+
+
+def unexplained(exercise: Exercise, outcome: Outcome) -> str:
+    """Sentences about the first failure, to be read after the line that shows it."""
+    kind = outcome.difference.kind
+    if outcome.got is None:
+        return f"The checks could not finish: {outcome.difference.text.removeprefix('not checked: ')}."
+    if outcome.probe.hidden:
+        return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {_hidden(outcome)}.'
+    if isinstance(outcome.got.result, Raised):
+        return _about_error(exercise, outcome.got.result)
+    if isinstance(outcome.got.result, Structure):
+        return _about_structure(exercise, outcome, outcome.got.result)
+    if kind == "value" and not isinstance(outcome.got.result, torch.Tensor):
+        kind = "length"  # a list or a text has no rows
+    return _about_type(outcome.difference.text) if kind == "type" else VISIBLE.get(kind, "")
+
+
+def named(exercise: Exercise, outcome: Outcome, text: str) -> str:
+    """The text with the arguments called by their names instead of their numbers."""
+    names = argument_names(exercise, outcome)
+    return re.sub(
+        r"argument (\d+)", lambda found: names[int(found[1]) - 1] if int(found[1]) <= len(names) else found[0], text
+    )
+
+
+def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
+    """The names in the exercise's signature."""
+    reference = exercise.reference[outcome.case.function or exercise.names[0]]
+    function = reference.forward if isinstance(reference, type) else reference
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def _hidden(outcome: Outcome) -> str:
+    result = outcome.got.result
+    if not isinstance(result, Raised):
+        return HIDDEN.get(outcome.difference.kind, "something is not as it should be")
+    known = isinstance(getattr(builtins, result.type, None), type)
+    return f"your code stopped with {result.type}" if known else "your code stopped with an exception"
+
+
+def _about_error(exercise: Exercise, error: Raised) -> str:
+    if 'missing the required "forward"' in error.message:
+        return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
+    if "Boolean value of Tensor" in error.message:
+        return (
+            "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
+        )
+    if error.type == "NameError":
+        return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
+    if "numpy()" in error.message or "numpy" in error.message.lower():
+        return "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+    return "The line above is where it stopped. Print the shapes just before it and compare them with what you expect."
+
+
+def _about_type(text: str) -> str:
+    if "plain Python number" in text and "without `return`" not in text:
+        return "int(...) or float(...) makes a plain number of what holds one; None holds none."
+    if "without `return`" in text:
+        return "Nothing came back: is there a `return` at the end of every path?"
+    if "a tuple of" in text:
+        return "Several things came back where one was asked for; a trailing comma makes a tuple too."
+    if "expected a tensor" in text and "a list of" in text:
+        return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+    if "expected a tensor" in text and "numpy" in text:
+        return "A NumPy array came back. Stay in torch: gradients have to find their way back."
+    return "What comes back is not of the kind that the description above the cell asks for."
+
+
+def _about_structure(exercise: Exercise, outcome: Outcome, seen: Structure) -> str:
+    if not seen.module:
+        return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
+    roles = exercise.roles(*outcome.case.construct)
+    wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
+    if not seen.parameters:
+        return f"The check looked for these projections: {wanted}. No parameter is registered at all."
+    found = ", ".join(f"{name} {shape}" for name, shape in seen.parameters)
+    matrices = sum(len(shape) > 1 for _, shape in seen.parameters)
+    if matrices > len(roles):
+        return (
+            f"The check looked for these projections: {wanted}. It saw more than that: {found}. Which one is too many?"
+        )
+    example = ", ".join(f'"{role.name}": "..."' for role in roles)
+    return (
+        f"The check looked for these projections: {wanted}. It saw: {found}. "
+        f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
+    )

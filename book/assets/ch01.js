@@ -1,0 +1,201 @@
+/* Chapter 01's two script widgets: the path explorer (W01a) and the gradient meter (W01b).
+
+   A classic script, so that the page works straight from the disk. The numbers are path_length and w ** steps, the same
+   as on the page; a plain-text twin stands below each widget. */
+
+(() => {
+  "use strict";
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const fill = (node, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+    }
+    node.append(...children.filter((child) => child !== null));
+    return node;
+  };
+  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const INK = "fill:var(--figure-ink)";
+
+  let serial = 0;
+  const choices = (legend, labels, chosen, onChange) => {
+    const name = `ch01-choice-${++serial}`;
+    return html("fieldset", {}, html("legend", {}, legend), ...labels.map((label, index) =>
+      html("label", { class: "choice" },
+        html("input", { type: "radio", name, checked: index === chosen, onchange: () => onChange(index) }),
+        html("span", {}, label))));
+  };
+  const slider = (label, min, max, step, value, onInput) => {
+    const input = html("input", { type: "range", min, max, step, value, "aria-label": label, oninput: () => onInput(Number(input.value)) });
+    const shown = html("span", {}, "");
+    return { input, shown, node: html("label", {}, `${label} `, shown, " ", input) };
+  };
+
+  // ---- W01a: how many steps lie between two words? -------------------------------------------------------
+
+  // The first and the last piece are always there; the slider adds those in between. * marks the two words that belong together.
+  const TEXTS = [
+    { name: "person … was", pieces: ["The *person", "who lives next door", "and feeds my cat", "whenever I travel", "*was late"] },
+    { name: "boy … He", pieces: ["The *boy was going outside", "with his friends", "and the dog of his aunt", "on a rainy Sunday in May", "*He entered the shop and bought oranges"] },
+    { name: "Wicked … tickets", pieces: [
+      "I want to watch *Wicked!", "How does the weather in New York look next week?",
+      "It looks sunny, with some light rain at the weekend.", "Oh, but I have no rain jacket. Is there a store nearby?",
+      "There is one a mile away. They have the blue jacket you have been eyeing for a while.",
+      "Looks like I can go! Book the *tickets."] },
+  ];
+  const plain = (word) => word.replace(/[.,!?]/g, "");
+  const KINDS = ["recurrent", "windows", "attention"];
+  const WIDTHS = [3, 5, 7];
+  const WIDE = 360, HIGH = 170, EDGE = 14;
+
+  const pathLength = (kind, i, j, k) => {
+    const distance = Math.abs(i - j);
+    return [distance, Math.ceil(distance / ((k - 1) / 2)), Math.min(distance, 1)][kind];
+  };
+
+  const pathExplorer = (root) => {
+    let text = 0, middle = 3, kind = 0, width = 0, words = [], from = 0, to = 1;
+    const sentence = html("p", { class: "path-words" });
+    const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img" });
+    const output = html("output", { "aria-live": "polite" });
+    const more = slider("Pieces in between:", 0, 3, 1, middle, (value) => { middle = value; load(); });
+    const first = slider("One word:", 0, 1, 1, 0, (value) => { from = value; draw(); });
+    const second = slider("Other word:", 0, 1, 1, 1, (value) => { to = value; draw(); });
+    const windows = choices("Window", WIDTHS.map(String), width, (index) => { width = index; draw(); });
+
+    const load = () => {
+      const { pieces } = TEXTS[text];
+      more.input.max = pieces.length - 2;
+      middle = Math.min(middle, pieces.length - 2);
+      const marked = [...pieces.slice(0, 1 + middle), pieces[pieces.length - 1]].join(" ").split(" ");
+      words = marked.map((word) => word.replace("*", ""));
+      [from, to] = marked.flatMap((word, index) => (word.startsWith("*") ? [index] : []));
+      for (const each of [first, second]) each.input.max = words.length - 1;
+      draw();
+    };
+
+    const pick = (index) => {
+      if (Math.abs(index - from) < Math.abs(index - to)) from = index; else to = index;
+      draw();
+    };
+
+    const x = (word) => EDGE + (WIDE - 2 * EDGE) * (words.length === 1 ? 0 : word / (words.length - 1));
+    const line = (x1, y1, x2, y2, attributes = {}) => svg("line", { x1, y1, x2, y2, style: "stroke:var(--figure-ink)", "stroke-width": 2, ...attributes });
+    const dot = (word, y, radius, color) => svg("circle", { cx: x(word), cy: y, r: radius, style: `fill:${color};stroke:var(--figure-ink)` });
+    const arc = (a, b, base, height) => svg("path", {
+      class: "hop", d: `M ${x(a)} ${base} Q ${(x(a) + x(b)) / 2} ${base - 2 * height} ${x(b)} ${base}`,
+      style: "fill:none;stroke:var(--figure-ink)", "stroke-width": 2 });
+
+    const hops = () => {
+      const base = HIGH - 16, low = Math.min(from, to), high = Math.max(from, to);
+      if (kind === 0) return Array.from({ length: high - low }, (_, step) => arc(low + step, low + step + 1, base, 16));
+      if (kind === 2) return low === high ? [] : [arc(low, high, base, Math.min(120, 12 + x(high) - x(low)))];
+      const reach = (WIDTHS[width] - 1) / 2, layers = pathLength(1, low, high, WIDTHS[width]), rise = Math.min(34, (base - 14) / Math.max(layers, 1));
+      return Array.from({ length: layers }, (_, layer) => {
+        const a = low + layer * reach, b = Math.min(a + reach, high), y = base - layer * rise;
+        return svg("g", { class: "hop" },
+          layers > 20 ? null : line(EDGE, y - rise, WIDE - EDGE, y - rise, { style: "stroke:var(--figure-grid)", "stroke-width": 1 }),
+          line(x(a), y, x(b), y - rise), dot(b, y - rise, layers > 20 ? 2 : 4, "var(--value)"));
+      });
+    };
+
+    const draw = () => {
+      const k = WIDTHS[width], base = HIGH - 16, distance = Math.abs(from - to);
+      const steps = KINDS.map((_, each) => pathLength(each, from, to, k));
+      windows.hidden = kind !== 1;
+      sentence.replaceChildren(...words.flatMap((word, index) => [
+        html("span", { class: index === to ? "end other" : index === from ? "end" : null, onclick: () => pick(index) }, word), " "]));
+      picture.replaceChildren(
+        ...words.map((_, index) => dot(index, base, 3, "var(--figure-paper)")), ...hops(),
+        dot(from, base, 6, "var(--key)"), dot(to, base, 6, "var(--query)"));
+      const unit = [["step", "steps"], ["layer", "layers"], ["step", "steps"]];
+      const told = KINDS.map((name, each) => `${each === 1 ? `windows of ${k}` : name}: ${steps[each]} ${unit[each][steps[each] === 1 ? 0 : 1]}`);
+      picture.setAttribute("aria-label", `${words.length} words as dots in a row, and the way from ${plain(words[from])} to ${plain(words[to])}: ${told[kind]}.`);
+      output.textContent = `${plain(words[from])} and ${plain(words[to])} stand ${distance} apart. ${told.join(" · ")}.`;
+      more.shown.textContent = middle;
+      first.shown.textContent = plain(words[from]);
+      second.shown.textContent = plain(words[to]);
+      more.input.value = middle; first.input.value = from; second.input.value = to;
+    };
+
+    root.replaceChildren(
+      head("Path explorer", "W01a"),
+      html("div", { class: "widget-controls" },
+        choices("Text", TEXTS.map(({ name }) => name), text, (index) => { text = index; load(); }),
+        choices("The way goes by", KINDS, kind, (index) => { kind = index; draw(); }), windows),
+      sentence,
+      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture),
+        html("div", { class: "side sliders" }, more.node, first.node, second.node)), output);
+    load();
+  };
+
+  // ---- W01b: what is left of a gradient after so many steps? ---------------------------------------------
+
+  const PLOT = { left: 56, right: 14, top: 14, bottom: 34 };
+  const DECADES = 10; // the axis of powers of ten runs from 10^-10 to 10^10
+  const digits = (number) => (number >= 0.001 && number < 10000 ? number.toPrecision(3) : number.toExponential(2).replace("e", " · 10^").replace("+", "").replace("-", "−"));
+
+  const gradientMeter = (root) => {
+    let weight = 0.9, length = 50, powers = false;
+    const high = 230;
+    const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, role: "img" });
+    const output = html("output", { "aria-live": "polite" });
+    const w = slider("Weight w =", 0.8, 1.2, 0.01, weight, (value) => { weight = value; draw(); });
+    const T = slider("Words T =", 2, 100, 1, length, (value) => { length = value; draw(); });
+
+    const x = (word) => PLOT.left + 12 + (WIDE - PLOT.left - PLOT.right - 12) * (word - 1) / (length - 1);
+    const y = (value) => {
+      const share = powers ? (Math.log10(value) + DECADES) / (2 * DECADES) : value / 2;
+      return high - PLOT.bottom - (high - PLOT.top - PLOT.bottom) * Math.min(1, Math.max(0, share));
+    };
+    const text = (at, line, anchor, words) => svg("text", { x: at, y: line, "text-anchor": anchor, "font-size": 13, style: INK }, words);
+
+    const axes = () => {
+      const marks = powers ? [-10, -5, 0, 5, 10].map((exponent) => [10 ** exponent, exponent === 0 ? "1" : `10^${exponent}`.replace("-", "−")])
+        : [0, 0.5, 1, 1.5, 2].map((value) => [value, String(value)]);
+      return [
+        ...marks.flatMap(([value, label]) => [
+          svg("line", { x1: PLOT.left, x2: WIDE - PLOT.right, y1: y(value), y2: y(value), style: `stroke:var(${value === 1 ? "--figure-ink" : "--figure-grid"})` }),
+          text(PLOT.left - 6, y(value) + 4, "end", label)]),
+        text(PLOT.left, high - 12, "start", "word 1"), text(WIDE - PLOT.right, high - 12, "end", `word ${length}`)];
+    };
+
+    const draw = () => {
+      const reached = weight ** (length - 1);
+      const points = Array.from({ length }, (_, index) => `${x(index + 1).toFixed(1)},${y(weight ** (length - 1 - index)).toFixed(1)}`);
+      const beyond = !powers && reached > 2;
+      picture.replaceChildren(...axes(),
+        svg("polyline", { points: points.join(" "), style: "fill:none;stroke:var(--figure-ink)", "stroke-width": 2.5 }),
+        svg("circle", { cx: x(1), cy: y(reached), r: 6, style: `fill:var(${beyond ? "--mistake" : "--figure-paper"});stroke:var(--figure-ink)`, "stroke-width": 2 }));
+      const told = `w to the power of T − 1 = ${weight.toFixed(2)}^${length - 1} = ${digits(reached)}`;
+      picture.setAttribute("aria-label", `A curve from word 1 to word ${length}: what a change of that word's state does to the last state. At word 1: ${told}.`);
+      output.textContent = `Word 1: ${told}${beyond ? ", above the picture" : ""}.`;
+      w.shown.textContent = weight.toFixed(2);
+      T.shown.textContent = length;
+    };
+
+    root.replaceChildren(
+      head("Gradient meter", "W01b"),
+      html("div", { class: "widget-controls" }, w.node, T.node,
+        choices("Scale", ["plain", "powers of ten"], 0, (index) => { powers = index === 1; draw(); })),
+      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture)), output);
+    draw();
+  };
+
+  const STYLE = `
+    .widget .path-words { line-height: 1.7; margin: 0 0 0.6rem; }
+    .widget .path-words span { cursor: pointer; padding: 0 0.1rem; }
+    .widget .path-words .end { font-weight: 700; text-decoration: underline; text-decoration-thickness: 0.2em; text-decoration-color: var(--key); text-underline-offset: 0.18em; }
+    .widget .path-words .other { text-decoration-color: var(--query); }
+    .widget .sliders label { display: block; }
+    .widget fieldset[hidden] { display: none; }`;
+
+  document.addEventListener("DOMContentLoaded", () => {
+    document.head.append(html("style", {}, STYLE));
+    const builders = { "path-explorer": pathExplorer, "gradient-meter": gradientMeter };
+    document.querySelectorAll("[data-chapter-widget]").forEach((root) => builders[root.dataset.chapterWidget](root));
+  });
+})();

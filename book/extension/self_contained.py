@@ -1,0 +1,128 @@
+"""What the book needs beyond its configuration, as a small Sphinx extension.
+
+- `exercise-row`: the row under a chapter's title that hands out its exercise notebook.
+- The cache of executed cells is keyed by the code they import, so a changed model is never shown old numbers.
+- What a cell prints is shown exactly as printed, however the kernel happened to cut it into messages.
+- sphinx-thebe's scripts are dropped: they fetch from another server and fail on every page, even when off.
+- The theme's icons leave the buttons of a widget alone.
+"""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import myst_nb.core.render
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).resolve().parents[2]
+FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
+log = logging.getLogger(__name__)
+
+
+class ExerciseRow(SphinxDirective):
+    """Links to a chapter's exercise notebook; the argument is its folder under exercises/."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        folder = ROOT / "exercises" / self.arguments[0]
+        notebooks = sorted(folder.glob("*.ipynb"))
+        if len(notebooks) != 1:
+            log.warning("exercise-row: expected one notebook in exercises/%s, found %d", self.arguments[0],
+                        len(notebooks), location=self.get_location())
+            return []
+        notebook = notebooks[0]
+        self.env.note_dependency(str(notebook))
+        if not hasattr(self.env, "exercise_notebooks"):
+            self.env.exercise_notebooks = set()
+        self.env.exercise_notebooks.add(str(notebook))
+        links = [f'<a class="exercise-link" href="_notebooks/{notebook.name}" download>Download the exercises</a>']
+        page = f"{self.env.docname}.ipynb"
+        links.append(f'<a class="exercise-link" href="_notebooks/{page}" download>This page as a notebook</a>')
+        links += hosted_links(notebook.relative_to(ROOT).as_posix())
+        html = f'<p class="exercise-row">{" ".join(links)}</p>'
+        return [nodes.raw("", html, format="html")]
+
+
+def hosted_links(path: str) -> list[str]:
+    """Return the Colab and Binder links, where it is known which public repository this is.
+
+    GitHub says so by itself while it builds a site (GITHUB_REPOSITORY); elsewhere COURSE_REPOSITORY=owner/name does.
+    """
+    repository = os.environ.get("COURSE_REPOSITORY") or os.environ.get("GITHUB_REPOSITORY")
+    if not repository:
+        return ['<span class="exercise-note">In Colab: <em>File</em>, then <em>Upload notebook</em>.</span>']
+    colab = f"https://colab.research.google.com/github/{repository}/blob/main/{path}"
+    binder = f"https://mybinder.org/v2/gh/{repository}/main?labpath={path.replace('/', '%2F')}"
+    return [f'<a class="exercise-link" href="{colab}">Open in Colab</a>',
+            f'<a class="exercise-link" href="{binder}">Open on Binder</a>']
+
+
+def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """Put the notebooks the pages link to into the site: the exercises, and each page as it was executed."""
+    if error or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_notebooks"
+    target.mkdir(exist_ok=True)
+    executed = Path(app.outdir).parent / "jupyter_execute"
+    for notebook in [*sorted(getattr(app.env, "exercise_notebooks", set())), *sorted(executed.glob("*.ipynb"))]:
+        shutil.copyfile(notebook, target / Path(notebook).name)
+
+
+def digest_of(paths: list[Path]) -> str:
+    """Return a short digest of the names and contents of these files."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def notice_changes(app: Sphinx, config) -> None:
+    """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write."""
+    recorded = (ROOT / "book" / "recorded").glob("*.json")
+    code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded])
+    config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
+    config.course_assets = digest_of([path for path in (ROOT / "book" / "assets").rglob("*") if path.is_file()])
+
+
+def join_streams(outputs: list) -> list:
+    """Return a cell's outputs with everything printed to one stream joined, character by character.
+
+    Takes the place of MyST-NB's own function, which ends every message with a new line, wherever it was cut.
+    """
+    joined, streams = [], {}
+    for output in outputs:
+        first = streams.get(output.get("name"))
+        if output["output_type"] == "stream" and first is not None:
+            first["text"] += output["text"]
+            continue
+        if output["output_type"] == "stream":
+            output = streams[output["name"]] = output.copy()
+        joined.append(output)
+    return joined
+
+
+def drop_foreign_scripts(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Keep scripts of other servers, and those that need them, off the page."""
+    if "script_files" in context:
+        context["script_files"] = [
+            script for script in context["script_files"]
+            if not any(name in f"{getattr(script, 'filename', script)}{getattr(script, 'attributes', '')}"
+                       for name in FOREIGN_SCRIPTS)
+        ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register everything above."""
+    app.add_directive("exercise-row", ExerciseRow)
+    myst_nb.core.render.coalesce_streams = join_streams
+    app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
+    app.add_config_value("course_assets", "", "html")
+    app.connect("config-inited", notice_changes, priority=900)
+    app.connect("html-page-context", drop_foreign_scripts, priority=900)
+    app.connect("build-finished", copy_notebooks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,54 @@
+"""How nbgrader finds and grades the course. Every nbgrader command is run from this folder."""
+
+from pathlib import Path
+
+c = get_config()  # noqa: F821 (nbgrader provides it)
+root = Path(__file__).resolve().parent
+classroom = root / "classroom"
+classroom.mkdir(exist_ok=True)
+
+# Where things are: solutions/ is edited, exercises/ is handed out, everything else stays in classroom/.
+c.CourseDirectory.root = str(root)
+c.CourseDirectory.course_id = "attention-by-hand"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = "classroom/submitted"
+c.CourseDirectory.autograded_directory = "classroom/autograded"
+c.CourseDirectory.feedback_directory = "classroom/feedback"
+c.CourseDirectory.solution_directory = "classroom/solution"
+c.CourseDirectory.source_with_tests_directory = "classroom/source_with_tests"
+c.CourseDirectory.db_url = f"sqlite:///{classroom / 'gradebook.db'}"
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
+
+# Releasing: exercises/ is committed, so it is written over; that is safe because it is generated.
+c.GenerateAssignment.force = True
+todo = "# TODO: write your answer here and remove the next line\nraise NotImplementedError"
+c.ClearSolutions.code_stub = {"python": todo}
+
+# Grading: the judge outside the kernel decides, and no default of nbgrader's may cost honest work its points.
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "autograder.intake.FirstOfEachCell",
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "autograder.execute.JudgedExecute",
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.exporter_class = "autograder.intake.SubmissionExporter"  # an unreadable file stops nobody
+c.OverwriteCells.add_missing_cells = True  # a check that was deleted comes back
+c.JudgedExecute.timeout = 90  # seconds a cell; a loaded machine is slow at importing torch
+c.JudgedExecute.startup_timeout = 180
+c.JudgedExecute.iopub_timeout = 90
+c.JudgedExecute.shutdown_kernel = "immediate"
+c.JudgedExecute.skip_cells_with_tag = "no-tag-skips-a-cell"
+# Nothing that lies beside a notebook may stand in for a package of the same name.
+c.JudgedExecute.extra_arguments = ["--InteractiveShellApp.ignore_cwd=True"]
+c.HTMLExporter.sanitize_html = True  # feedback shows what a learner displayed, without scripts

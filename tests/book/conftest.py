@@ -1,0 +1,131 @@
+"""The built book, once for all workers, and a Chromium that notices everything a page does."""
+
+import fcntl
+import functools
+import http.server
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Built(NamedTuple):
+    """A finished build: where the pages are and what the builder said."""
+
+    site: Path
+    log: str
+
+    def soup(self, page: str) -> BeautifulSoup:
+        """Return one page, parsed."""
+        return BeautifulSoup((self.site / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+    def pages(self) -> list[str]:
+        """Return the names of the pages in the table of contents."""
+        return re.findall(r"^\s*(?:- file|root): (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def build(shared: Path, *arguments: str) -> Built:
+    """Run book/build.py once for this test run, however many workers ask; the others wait and read its log."""
+    name = "-".join(["book", *arguments]).replace("--", "")
+    log = shared / f"{name}.log"
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not log.exists():
+            command = [sys.executable, str(ROOT / "book" / "build.py"), *arguments]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            assert done.returncode == 0, f"{command} failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    return Built(ROOT / "build" / ("site-plain" if "--plain" in arguments else "site"), log.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder all workers of this test run see."""
+    base = tmp_path_factory.getbasetemp()
+    return base if worker_id == "master" else base.parent
+
+
+@pytest.fixture(scope="session")
+def book(shared_folder: Path) -> Built:
+    """The book as `make site` builds it."""
+    return build(shared_folder)
+
+
+@pytest.fixture(scope="session")
+def plain_book(shared_folder: Path) -> Built:
+    """The book as Sphinx alone builds it."""
+    return build(shared_folder, "--plain")
+
+
+@pytest.fixture(scope="session")
+def address(book: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The site served below a path, as it is on a project page; the address ends without a slash."""
+    root = tmp_path_factory.mktemp("served")
+    (root / "some").mkdir()
+    (root / "some" / "course").symlink_to(book.site)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/some/course"
+    server.shutdown()
+
+
+class Visit:
+    """A page that has finished loading, and what happened while it did."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.failures: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("requestfailed", lambda request: self.failures.append(f"failed: {request.url}"))
+        page.on("response", self._note_response)
+        page.on("console", lambda said: self.failures.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.failures.append(f"script error: {error}"))
+
+    def _note_response(self, response) -> None:
+        if response.status >= 400:
+            self.failures.append(f"{response.status}: {response.url}")
+
+    def load(self, url: str) -> "Visit":
+        """Open a page; return when its math is set and its widgets are drawn."""
+        self.page.goto(url)
+        if self.page.locator("script[src*=mathjax]").count():  # a page without math does not load it
+            self.page.wait_for_function("window.MathJax?.startup?.promise !== undefined")
+            self.page.evaluate("MathJax.startup.promise.then(() => true)")
+        self.page.wait_for_function(
+            "document.querySelectorAll('script[type=\"application/vnd.jupyter.widget-view+json\"]').length"
+            " <= document.querySelectorAll('.widget-vbox').length"
+        )
+        return self
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator:
+    """A function that opens an address in a fresh window: visit(url, width=1280, theme="light")."""
+    contexts = []
+
+    def open_page(url: str, width: int = 1280, theme: str = "light") -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, has_touch=width < 500, is_mobile=width < 500
+        )
+        contexts.append(context)
+        context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+        return Visit(context.new_page()).load(url)
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -1,0 +1,72 @@
+"""What a reader's browser does with the book."""
+
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTER = "05_self_attention"
+CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = ["index", *CHAPTERS, "notation", "references"]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_no_other_server_and_nothing_fails(address, visit, name):
+    seen = visit(f"{address}/{name}.html")
+    foreign = [url for url in seen.requests if not url.startswith((address, "data:", "blob:"))]
+    assert not foreign
+    assert not seen.failures
+
+
+def test_a_page_opened_from_the_disk_works_as_well(book, visit):
+    seen = visit((book.site / f"{CHAPTER}.html").as_uri())
+    assert not seen.failures
+    assert seen.page.locator("mjx-container").count() > 50
+    assert "(0.31, 1.96)" in seen.page.locator("#W05a output").inner_text()
+
+
+@pytest.mark.parametrize("name", [*CHAPTERS, "notation"])
+def test_all_math_is_set(address, visit, name):
+    page = visit(f"{address}/{name}.html").page
+    assert page.locator("mjx-container").count() > 10
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    bare = page.evaluate(
+        "[...document.querySelectorAll('.math')]"
+        ".filter(math => !math.querySelector('mjx-container')).map(math => math.textContent)"
+    )
+    assert not bare
+    assert not re.search(r"\\(frac|sqrt|cdot|alpha)", page.locator("article").inner_text())
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(address, visit, name, width, theme):
+    page = visit(f"{address}/{name}.html", width, theme).page
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    violations = Axe().run(page).response["violations"]
+    found = [(rule["id"], rule["impact"], [node["html"][:160] for node in rule["nodes"][:3]]) for rule in violations]
+    assert not found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_needs_no_sideways_scrolling(address, visit, name):
+    page = visit(f"{address}/{name}.html", 390).page
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    too_wide = page.evaluate(
+        "[...document.querySelectorAll('.widget, .widget-vbox, svg.drawing, .widget table')]"
+        ".filter(node => node.getBoundingClientRect().right > 390)"
+        ".map(node => node.className.baseVal ?? node.className)"
+    )
+    assert not too_wide
+
+
+def test_printing_opens_what_is_folded(address, visit):
+    page = visit(f"{address}/{CHAPTER}.html").page
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0

@@ -1,0 +1,96 @@
+"""Chapter 01: numbers come out of cells, widgets count as the exercises do, records fit their programs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from autograder.catalogue.ch01 import path_length
+from book.recorded import alignment, bottleneck
+
+RECORDED = Path(__file__).resolve().parents[2] / "book" / "recorded"
+CHAPTER = "01_why_attention"
+
+WORKED_EXAMPLES = {
+    "the chain": [r"0\.9\^49 = 0\.0057", r"1\.1\^49 = 106\.7"],
+    "the bottleneck": [r"one vector of 32 +1\.000", r"looks back, 32 +1\.000 +1\.000 +1\.000 +1\.000 +1\.000"],
+    "the gradient norms": [r"T = 6: +0\.590 0\.656 0\.729 0\.810 0\.900 1\.000"],
+    "looking back": [r"word 1 +1\.500 +1\.810 +6\.112 +0\.859", r"context = \(0\.859, 0\.281\)"],
+    "the paths": [r" 1 and 50: +recurrent 49 +windows of 3 49 +of 7 17 +attention 1", r" 7 and +7: +recurrent +0"],
+    "the costs": [r"50 +0\.00128 +0\.01311", r"4,096 +8\.58993 +1\.07374"],
+}
+
+
+@pytest.mark.parametrize("example", WORKED_EXAMPLES)
+def test_the_worked_numbers_come_out_of_the_cells(book, example):
+    printed = "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
+    for pattern in WORKED_EXAMPLES[example]:
+        assert re.search(pattern, printed), f"{example}: {pattern} is nowhere in the outputs"
+
+
+def test_the_record_of_the_bottleneck_is_one_its_program_would_write():
+    record = json.loads((RECORDED / "bottleneck.json").read_text(encoding="utf-8"))
+    assert list(record["accuracy"]) == list(bottleneck.MODELS)
+    assert record["lengths"] == list(range(1, bottleneck.LONGEST_ASKED + 1))
+    assert (record["words"], record["trained_up_to"], record["steps"]) == (
+        bottleneck.WORDS, bottleneck.LONGEST_TRAINED, bottleneck.STEPS,
+    )
+
+
+def test_the_record_of_the_alignment_shows_the_sentences_of_its_program_as_shares():
+    record = json.loads((RECORDED / "alignment.json").read_text(encoding="utf-8"))
+    assert [tuple(each["source"]) for each in record["sentences"]] == list(map(alignment.words_of, alignment.SHOWN))
+    for sentence in record["sentences"]:
+        assert len(sentence["weights"]) == len(sentence["target"])
+        for row in sentence["weights"]:
+            assert len(row) == len(sentence["source"])
+            assert sum(row) == pytest.approx(1, abs=1e-3 * len(row))  # each is rounded to three digits
+
+
+@pytest.fixture
+def chapter(address, visit) -> Page:
+    return visit(f"{address}/{CHAPTER}.html").page
+
+
+def choose(page: Page, widget: str, label: str) -> None:
+    page.locator(f"#{widget} label.choice", has_text=label).click()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [3, 5, 7])
+@pytest.mark.parametrize("text", ["person", "boy", "Wicked"])
+def test_the_path_explorer_counts_as_the_exercise_does(chapter, text, width):
+    choose(chapter, "W01a", text)
+    choose(chapter, "W01a", "windows")
+    choose(chapter, "W01a", str(width))
+    told = chapter.locator("#W01a output").inner_text()
+    apart = int(re.search(r"stand (\d+) apart", told)[1])
+    for kind, name in (("recurrent", "recurrent"), ("window", f"windows of {width}"), ("attention", "attention")):
+        assert f"{name}: {path_length(kind, 0, apart, width)} " in told
+    assert chapter.locator("#W01a .hop").count() == path_length("window", 0, apart, width)
+
+
+@pytest.mark.browser
+def test_a_word_that_is_clicked_becomes_an_end_of_the_path(chapter):
+    chapter.locator("#W01a .path-words span").nth(6).click()
+    assert "stand 7 apart" in chapter.locator("#W01a output").inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("weight", "length"), [(0.9, 50), (1.1, 50), (0.8, 2), (1.0, 100)])
+def test_the_gradient_meter_computes_powers(chapter, weight, length):
+    chapter.locator("#W01b input[aria-label='Weight w =']").fill(str(weight))
+    chapter.locator("#W01b input[aria-label='Words T =']").fill(str(length))
+    told = re.search(r"= (\d+\.?\d*)", chapter.locator("#W01b output").inner_text().split("^")[1])[1]
+    assert float(told) == pytest.approx(weight ** (length - 1), rel=5e-3)
+
+
+@pytest.mark.browser
+def test_every_written_word_shows_where_it_looked(chapter):
+    sentence = json.loads((RECORDED / "alignment.json").read_text(encoding="utf-8"))["sentences"][3]
+    for word, row in zip(sentence["target"], sentence["weights"], strict=True):
+        chapter.locator(".widget-vbox button", has_text=word).click()
+        label = chapter.locator(".widget-vbox svg:visible").get_attribute("aria-label")
+        assert label.startswith(f"{word} looks at: ") and f"{max(row):.2f}" in label

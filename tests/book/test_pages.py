@@ -1,0 +1,192 @@
+"""What the built pages say, read without a browser."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from autograder import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+VENDOR = ROOT / "book" / "assets" / "vendor"
+CHAPTER = "05_self_attention"
+CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
+
+SECTIONS = {
+    "sec-05-project": "Questions, keys and values",
+    "sec-05-why-divide": "Why divide?",
+    "sec-05-which-axis": "Who shares out what?",
+    "sec-05-mix": "Mixing the values",
+    "sec-05-parameters": "Where is the learning?",
+    "sec-05-lookup": "A soft dictionary",
+    "sec-05-order": "Does order matter?",
+    "sec-05-shapes": "Shapes, once",
+    "sec-05-stable": "Large scores",
+    "sec-05-exercises": "Exercises",
+}
+
+# The numbers the chapter is built on, as they must come out of its own cells.
+WORKED_EXAMPLES = {
+    "(a) house": ["0.552", "0.272", "0.088", "(0.31, 1.96)"],
+    "(a) technology": ["0.437", "0.215", "(1.60, 0.28)"],
+    "(b) row I": [r"I +0\.221 +0\.221 +0\.109 +0\.449"],
+    "(b) row closed": [r"closed +0\.165 +0\.335 +0\.165 +0\.335"],
+    "(b) row the": [r"the +0\.165 +0\.335 +0\.335 +0\.165"],
+    "(b) row windows": [r"windows +0\.157 +0\.157 +0\.038 +0\.647"],
+    "(b) outputs I, closed": [r"I +1\.340 +0\.330", r"closed +1\.170 +0\.500"],
+    "(b) outputs the, windows": [r"the +0\.830 +0\.670", r"windows +1\.609 +0\.196"],
+    "(c) keys exchanged": [r"windows +0\.098 +0\.402 +0\.402 +0\.098"],
+    "(d) Thinking, Machines": ["0.8808 0.1192", "1.0000 0.0000", "0.5622 0.4378", "nan"],
+    "(e) the slide's error": ["2e-36", "9e-27", "1e-10", "0.94607", "33.0", "33.5", "26.3"],
+}
+
+# Numbers in the prose that no cell of the page prints, and why.
+NOT_PRINTED = {
+    "05_self_attention": {"1.01": "a sum that would be a bug", "0.17": "what a learner sees: 1 divided by 6"},
+}
+
+
+def outputs(page: BeautifulSoup) -> str:
+    """Return everything the page's cells printed or drew."""
+    printed = [node.get_text() for node in page.select(".cell_output")]
+    described = [node["aria-label"] for node in page.select(".cell_output svg[aria-label]")]
+    return "\n".join(printed + described)
+
+
+def section(page: BeautifulSoup, label: str) -> BeautifulSoup:
+    """Return the section that has this label."""
+    marked = page.find(id=label)
+    assert marked is not None, f"no section with the label {label}"
+    return marked if marked.name == "section" else marked.find_parent("section")
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the decimal numbers of a text as they are written."""
+    return re.findall(r"(?<![\w.])\d+\.\d+(?:e[-+]?\d+)?|\d+e-\d+", text)
+
+
+def test_the_build_of_the_book_gave_no_warning(book):
+    warnings = [line for line in book.log.splitlines() if re.search("warning:", line, re.IGNORECASE)]
+    assert not warnings
+
+
+@pytest.mark.parametrize(("label", "title"), SECTIONS.items())
+def test_every_section_a_check_links_to_exists_under_its_title(book, label, title):
+    assert section(book.soup(CHAPTER), label).find("h2").get_text().rstrip("#") == title
+
+
+@every_chapter
+def test_every_section_the_catalogue_sends_a_learner_to_exists(book, chapter):
+    exercises = catalogue.find_assignment(chapter).exercises
+    page = book.soup(chapter)
+    for linked in {e.section for e in exercises} | {m.reread for e in exercises for m in e.misconceptions}:
+        title = section(page, linked.label).find(["h2", "h3"]).get_text().rstrip("#").strip()
+        assert (linked.chapter, linked.title) == (chapter[:2], title)
+
+
+@pytest.mark.parametrize("example", WORKED_EXAMPLES)
+def test_the_worked_numbers_come_out_of_the_cells(book, example):
+    printed = outputs(book.soup(CHAPTER))
+    for expected in WORKED_EXAMPLES[example]:
+        pattern = expected if "\\" in expected else re.escape(expected)
+        assert re.search(pattern, printed), f"{example}: {expected} is nowhere in the outputs"
+
+
+@every_chapter
+def test_every_decimal_in_the_prose_was_computed_or_quoted_on_the_page(book, chapter):
+    page = book.soup(chapter).select_one("article")
+    shown = outputs(page) + "\n".join(cell.get_text() for cell in page.select(".cell_input"))
+    known = [float(number) for number in numbers_in(shown)]
+    for node in page.select(".cell, table.docutils, .widget, script, .references"):
+        node.decompose()
+    unknown = []
+    for number in numbers_in(page.get_text()):
+        digits = len(number.split(".")[1])
+        computed = any(round(value, digits) == float(number) for value in known)
+        if digits >= 2 and number not in NOT_PRINTED.get(chapter, {}) and not computed:
+            unknown.append(number)
+    assert not unknown
+
+
+def test_every_picture_says_in_words_what_it_shows(book):
+    for name in book.pages():
+        page = book.soup(name)
+        for image in page.select("article img, article svg[role=img]"):
+            words = image.get("alt") or image.get("aria-label") or ""
+            assert len(words.split()) >= 4 and not re.search(r"[0-9a-f]{16}", words), f"{name}: {words!r}"
+
+
+def test_frames_stay_under_a_megabyte(book):
+    for name in book.pages():
+        states = book.soup(name).select('script[type="application/vnd.jupyter.widget-state+json"]')
+        assert sum(len(state.get_text().encode()) for state in states) < 1_000_000, name
+
+
+def test_no_page_loads_anything_from_another_server(book):
+    for path in sorted(book.site.glob("*.html")):
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        loading = page.select("script[src], link[href], img[src], iframe[src]")
+        loaded = [node.get("src") or node.get("href") for node in loading]
+        assert not [url for url in loaded if re.match(r"(https?:)?//", url)], path.name
+
+
+@every_chapter
+def test_code_on_a_page_fits_its_column(book, chapter):
+    for cell in book.soup(chapter).select(".cell:not(.tag_hide-input) .cell_input pre"):
+        for line in cell.get_text().splitlines():
+            assert len(line) <= 88, line
+
+
+@every_chapter
+def test_the_exercise_notebook_and_the_executed_page_can_be_downloaded(book, chapter):
+    notebook = f"{catalogue.find_assignment(chapter).notebook}.ipynb"
+    links = [link["href"] for link in book.soup(chapter).select(".exercise-row a[download]")]
+    assert {f"_notebooks/{notebook}", f"_notebooks/{chapter}.ipynb"} <= set(links)
+    for link in links:
+        assert json.loads((book.site / link).read_text(encoding="utf-8"))["nbformat"] == 4
+    exercise = ROOT / "exercises" / chapter / notebook
+    assert (book.site / "_notebooks" / notebook).read_bytes() == exercise.read_bytes()
+
+
+@every_chapter
+def test_every_exercise_of_the_chapter_is_announced_where_its_idea_is_taught(book, chapter):
+    titles = " ".join(node.get_text() for node in book.soup(chapter).select(".your-turn .admonition-title"))
+    for exercise in catalogue.find_assignment(chapter).exercises:
+        assert exercise.number in titles
+
+
+def test_five_questions_and_the_wrong_slides_have_folded_answers(book):
+    page = book.soup(CHAPTER)
+    assert len(section(page, "sec-05-self-check").select("details")) == 5
+    assert len(section(page, "sec-05-wrong-slides").select("details")) == 13
+
+
+def test_the_landing_page_links_to_published_chapters_only(book):
+    for link in book.soup("index").select("article a.internal, article .course-map a"):
+        assert (book.site / link["href"].split("#")[0]).exists(), link["href"]
+
+
+def test_vendored_files_are_the_ones_that_were_fetched():
+    record = json.loads((VENDOR / "VENDORED.json").read_text(encoding="utf-8"))
+    found = {
+        path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in VENDOR.rglob("*") if path.is_file() and path.name != "VENDORED.json"
+    }
+    assert found == record["files"]
+
+
+def test_every_vendored_library_has_its_license_beside_it():
+    for folder in (path for path in VENDOR.iterdir() if path.is_dir()):
+        assert list(folder.glob("*LICENSE*")), folder.name
+
+
+def test_plain_sphinx_builds_the_same_pages(book, plain_book):
+    for name in book.pages():
+        ours, theirs = (built.soup(name).select_one("article") for built in (book, plain_book))
+        titles = [[node.get_text() for node in page.select("h1, h2")] for page in (ours, theirs)]
+        assert titles[0] == titles[1]
+        assert outputs(theirs) == outputs(ours)

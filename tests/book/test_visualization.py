@@ -1,0 +1,119 @@
+"""Figures: the right words beside the right numbers, one scale, words for everybody."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from hypothesis import given
+from hypothesis import strategies as st
+
+import transformer_ref.visualization
+from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
+from transformer_ref.visualization.drawing import Drawing
+from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
+from transformer_ref.visualization.palette import signed_fill, weight_fill
+from transformer_ref.visualization.plane import Plane
+from transformer_ref.visualization.shapes_diagram import projections_diagram, shapes_diagram
+from transformer_ref.visualization.tables import text_table
+
+ALT = "A map made for a test"
+
+
+def drawn(picture) -> BeautifulSoup:
+    return BeautifulSoup(picture._repr_html_(), "html.parser")
+
+
+@given(queries=st.integers(1, 5), keys=st.integers(1, 9))
+def test_every_cell_of_a_heat_map_shows_its_own_weight(queries, keys):
+    weights = torch.arange(queries * keys).reshape(queries, keys) / (queries * keys)
+    rows, columns = [f"q{i}" for i in range(queries)], [f"k{j}" for j in range(keys)]
+    told = [title.get_text() for title in drawn(heat_map(weights, rows, columns, ALT)).select("rect title")]
+    assert told == [f"q{i} to k{j}: {weights[i, j]:.3f}" for i in range(queries) for j in range(keys)]
+
+
+def test_a_weight_has_the_same_color_in_every_map():
+    small = drawn(heat_map([[0.25, 0.75]], ["q"], ["a", "b"], ALT)).select("rect")
+    large = drawn(heat_map([[0.25, 0.10]], ["q"], ["a", "b"], ALT)).select("rect")
+    assert small[0]["fill-opacity"] == large[0]["fill-opacity"] == "0.250"
+
+
+def test_a_big_map_shows_colors_without_numbers():
+    side = int(MOST_NUMBERS**0.5) + 1
+    names = [f"w{index}" for index in range(side)]
+    texts = [text.get_text() for text in drawn(heat_map([[0.5] * side] * side, names, names, ALT)).select("text")]
+    assert "0.500" not in texts
+
+
+def test_a_masked_cell_is_hatched_and_has_no_number():
+    picture = drawn(heat_map([[1.0, 0.0]], ["q"], ["a", "b"], ALT, hidden=[[False, True]]))
+    assert [text.get_text() for text in picture.select("text")].count("0.000") == 0
+    assert len([cell for cell in picture.select("rect") if "url(#hatch)" in cell["style"]]) == 1
+
+
+def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
+    with pytest.raises(ValueError, match="weights: expected 2 x 3 numbers"):
+        heat_map([[0.5, 0.5]], ["a", "b"], ["c", "d", "e"], ALT)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        heat_map([[1.4, 0.5]], ["a"], ["c", "d"], ALT)
+
+
+def test_signed_values_have_two_hues_that_meet_at_zero():
+    assert signed_fill(0.5, 1.0)[0] != signed_fill(-0.5, 1.0)[0]
+    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == 1.0
+    with pytest.raises(ValueError, match=r"from -1\.0 to 1\.0"):
+        signed_fill(1.5, 1.0)
+
+
+@given(weight=st.floats(0, 1))
+def test_a_weight_is_shown_by_its_own_size(weight):
+    assert weight_fill(weight)[1] == weight
+    bar = drawn(share_bars(["word"], [weight], ALT)).select("rect")[1]
+    assert float(bar["width"]) == pytest.approx(weight * FULL_LENGTH, abs=0.06)
+
+
+def test_a_plane_has_one_unit_for_both_axes_and_up_is_up():
+    plane = Plane((-1, 2), (0, 3), ALT, unit=50)
+    (x0, y0), (x1, y1) = plane.place((0, 0)), plane.place((1, 1))
+    assert x1 - x0 == 50 and y1 - y0 == -50
+
+
+@given(sizes=st.tuples(*[st.integers(1, 9)] * 4))
+def test_the_shapes_diagram_names_every_axis_length(sizes):
+    queries, keys, d_k, d_v = sizes
+    texts = [text.get_text() for text in drawn(shapes_diagram(queries, keys, d_k, d_v)).select("text")]
+    assert [texts.count(f"query {queries}"), texts.count(f"key {keys}"), texts.count(f"d_k {d_k}"),
+            texts.count(f"d_v {d_v}")] == [4, 4, 2, 2]
+
+
+def test_the_projections_diagram_shows_one_x_three_times_and_its_three_tables():
+    texts = [text.get_text() for text in drawn(projections_diagram(4, 7, 3, 5)).select("text")]
+    assert [texts.count(letter) for letter in ("X", "W_Q", "W_K", "W_V", "Q", "K", "V")] == [3, 1, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("alt", ["", "map", "figure of attention"])
+def test_a_drawing_without_a_real_description_is_refused(alt):
+    with pytest.raises(ValueError, match="alt: expected a sentence"):
+        Drawing(10, 10, alt)
+
+
+def test_words_on_a_drawing_cannot_become_markup():
+    picture = heat_map([[1.0]], ["<script>"], ['"a" & b'], 'Says "<b>" & more here')
+    page = BeautifulSoup(picture.to_svg(), "html.parser")
+    assert page.find(["script", "b"]) is None
+    assert page.svg["aria-label"] == 'Says "<b>" & more here'
+
+
+def test_a_text_table_keeps_every_number_under_its_word():
+    lines = text_table([[0.5, 0.25], [1.0, 10.0]], ["a", "longer"], ["first", "2nd"], sums=True).splitlines()
+    assert lines == ["        first     2nd     sum", "a       0.500   0.250   0.750", "longer  1.000  10.000  11.000"]
+
+
+def test_figures_import_nothing_else_of_ours():
+    folder = Path(transformer_ref.visualization.__file__).parent
+    for module in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", [])]
+            ours = [name for name in names if name and name.startswith(("transformer_ref", "autograder", "torch"))]
+            assert all(name.startswith("transformer_ref.visualization") for name in ours), module.name

@@ -1,0 +1,68 @@
+"""On a CUDA device the model and its decoding give what they give on the CPU."""
+
+import pytest
+import torch
+
+from transformer_ref.config import ModelConfig
+from transformer_ref.decoding.beam_search import beam_search
+from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.device import choose_device
+from transformer_ref.model.attention import explicit_attention, fused_attention
+from transformer_ref.model.transformer import Transformer
+
+pytestmark = [pytest.mark.gpu,
+              pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+
+
+@pytest.fixture(params=[False, True], ids=["post-norm", "pre-norm"])
+def models(request):
+    """Return one model twice, on the CPU and on the GPU, in float64, where no two tokens are nearly tied."""
+    config = ModelConfig(11, 7, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20,
+                         norm_first=request.param, max_length=17)
+    pair = [Transformer(config, torch.Generator().manual_seed(3)).double().eval() for _ in range(2)]
+    return pair[0], pair[1].to(choose_device("cuda"))
+
+
+@pytest.fixture
+def source():
+    ids = torch.randint(3, 11, (5, 6), generator=torch.Generator().manual_seed(4))
+    ids[1, 4:] = ids[3, 2:] = 0
+    return ids
+
+
+def test_the_logits_agree(models, source):
+    on_cpu, on_gpu = models
+    target = torch.randint(3, 7, (5, 4), generator=torch.Generator().manual_seed(5))
+    logits = on_gpu(source.cuda(), target.cuda())
+    torch.testing.assert_close(logits.cpu(), on_cpu(source, target), rtol=0, atol=1e-10)
+
+
+def test_greedy_decoding_agrees(models, source):
+    on_cpu, on_gpu = models
+    assert torch.equal(greedy_decode(on_gpu, source.cuda(), 12).cpu(), greedy_decode(on_cpu, source, 12))
+
+
+def test_beam_search_agrees(models, source):
+    on_cpu, on_gpu = models
+    from_gpu = beam_search(on_gpu, source.cuda(), 3, 12, 1.0)
+    from_cpu = beam_search(on_cpu, source, 3, 12, 1.0)
+    for theirs, ours in zip(from_gpu, from_cpu, strict=True):
+        assert [one.ids for one in theirs] == [one.ids for one in ours]
+        assert [one.score for one in theirs] == pytest.approx([one.score for one in ours])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_every_kernel_gives_zeros_to_a_query_without_keys(dtype):
+    drawing = torch.Generator().manual_seed(6)
+    query, key, value = (torch.randn(2, 3, length, 8, generator=drawing).to("cuda", dtype).requires_grad_()
+                         for length in (4, 6, 6))
+    mask = torch.rand(2, 3, 4, 6, generator=drawing).cuda() < 0.6
+    mask[1, 2, 3] = False
+    explicit, fused = (path(query, key, value, mask).output for path in (explicit_attention, fused_attention))
+    assert (fused[1, 2, 3] == 0).all() and (explicit[1, 2, 3] == 0).all()
+    # a kernel may multiply float32 in TF32; the others have 10 and 7 bits
+    tolerance = {torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 5e-2}[dtype]
+    torch.testing.assert_close(fused, explicit, rtol=0, atol=tolerance)
+    for output in (explicit, fused):
+        gradients = torch.autograd.grad(output.sum(), (query, key, value))
+        assert all(gradient.isfinite().all() for gradient in gradients)

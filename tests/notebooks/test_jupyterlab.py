@@ -1,0 +1,168 @@
+"""A learner's first minutes with chapter 05, in real JupyterLab and a browser: a wrong answer, a right one."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = "self_attention.ipynb"
+PATIENCE = 180_000  # milliseconds; a cold import of torch on a busy two-core machine takes most of a minute
+
+WRONG = """
+def attention_weights(Q, K):
+    return torch.softmax(Q @ K.transpose(-2, -1), dim=-1)
+"""
+RIGHT = """
+def attention_weights(Q, K):
+    scores = Q @ K.transpose(-2, -1) / K.shape[-1] ** 0.5
+    unnormalized = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return unnormalized / unnormalized.sum(dim=-1, keepdim=True)
+"""
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+class LabNotebook:
+    """One notebook open in JupyterLab, its cells found by their id."""
+
+    def __init__(self, page: Page, path: Path) -> None:
+        self.page = page
+        self.cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+    def cell(self, cell_id: str) -> Locator:
+        place = [cell["id"] for cell in self.cells].index(cell_id)
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(place)
+
+    def write(self, cell_id: str, source: str) -> None:
+        """Replaces a cell's source, as selecting all and typing does."""
+        editor = self.cell(cell_id).locator(".cm-content")
+        editor.click()
+        self.page.keyboard.press("ControlOrMeta+A")
+        self.page.keyboard.insert_text(source.strip())
+        expect(editor).to_contain_text(source.strip().splitlines()[-1].strip())
+
+    def run(self, cell_id: str) -> str:
+        """Runs a cell with Ctrl-Enter, waits until its number appears, returns the text below it."""
+        cell = self.cell(cell_id)
+        prompt = cell.locator(".jp-InputArea-prompt")
+        before = prompt.inner_text()
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        expect(prompt).not_to_have_text(before, timeout=PATIENCE)
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=PATIENCE)
+        return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+
+def code_cells_before(path: Path, cell_id: str) -> list[str]:
+    """Ids of the code cells that stand before a cell and are nobody's answer or check."""
+    ids = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["id"] == cell_id:
+            return ids
+        graded = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "code" and not graded.get("solution") and not graded.get("grade"):
+            ids.append(cell["id"])
+    raise AssertionError(f"{path.name} has no cell {cell_id}")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
+    """JupyterLab serving a copy of the exercise folder, with settings, history and runtime files of its own.
+
+    Yields its address, its token and the folder.
+    """
+    home = tmp_path_factory.mktemp("lab")
+    work = home / "work"
+    shutil.copytree(ROOT / "exercises" / "05_self_attention", work)
+    settings = home / "settings"
+    for name, values in {
+        "notebook-extension/tracker": {"windowingMode": "none"},  # every cell is in the page, seen or not
+        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    }.items():
+        file = settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+    folders = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    environment = os.environ | {name: str(home / name.lower()) for name in folders} | {"JUPYTER_PREFER_ENV_PATH": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    for name in folders:
+        (home / name.lower()).mkdir()
+    log = (home / "log").open("wb")
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": 0,
+        "ServerApp.root_dir": work,
+        "LabApp.user_settings_dir": settings,
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root"]
+        + [f"--{name}={value}" for name, value in options.items()],
+        env=environment,
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        running = wait_until_running(server, home)
+        yield f"http://127.0.0.1:{running['port']}", running["token"], work
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+        log.close()
+
+
+def wait_until_running(server: subprocess.Popen[bytes], home: Path) -> dict:
+    """What the server writes about itself once it listens."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < deadline:
+        described = sorted((home / "jupyter_runtime_dir").glob("jpserver-*.json"))
+        if described:
+            try:
+                return json.loads(described[0].read_text(encoding="utf-8"))
+            except json.JSONDecodeError:
+                pass  # half written
+        if server.poll() is not None:
+            break
+        time.sleep(0.2)
+    raise RuntimeError("JupyterLab did not start:\n" + (home / "log").read_text(errors="replace")[-2000:])
+
+
+@pytest.fixture
+def notebook(lab: tuple[str, str, Path], browser: Browser) -> Iterator[LabNotebook]:
+    address, token, work = lab
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.goto(f"{address}/lab/tree/{NOTEBOOK}?token={token}", timeout=PATIENCE)
+    opened = LabNotebook(page, work / NOTEBOOK)
+    expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(opened.cells), timeout=PATIENCE)
+    # JupyterLab calls a notebook idle also before it has a kernel.
+    expect(page.locator(".jp-Toolbar-kernelName")).to_contain_text("Python", timeout=PATIENCE)
+    indicator = page.locator(".jp-Notebook-ExecutionIndicator")
+    expect(indicator).to_have_attribute("data-status", "idle", timeout=PATIENCE)
+    yield opened
+    page.close()
+
+
+def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(notebook: LabNotebook, lab: tuple[str, str, Path]) -> None:
+    for cell_id in code_cells_before(lab[2] / NOTEBOOK, "attention-weights"):
+        printed = notebook.run(cell_id)
+        assert "Error" not in printed
+
+    notebook.write("attention-weights", WRONG)
+    notebook.run("attention-weights")
+    report = notebook.run("attention-weights-check")
+    assert "✗" in report
+    assert "square root of d_k" in report
+
+    notebook.write("attention-weights", RIGHT)
+    notebook.run("attention-weights")
+    report = notebook.run("attention-weights-check")
+    assert "✗" not in report
+    assert "✓" in report

@@ -1,0 +1,152 @@
+"""Beam search finds what a slow and obvious search finds."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from drawn import ids as draw_ids
+from drawn import seeds, tiny_config, tiny_model
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_model import ScriptedModel, random_script
+
+from transformer_ref.decoding.beam_search import beam_search
+from transformer_ref.decoding.greedy import greedy_decode
+
+BOS, EOS, VOCABULARY = 1, 2, 5
+exponents = st.sampled_from([0.0, 0.6, 1.0, 1.4])
+
+
+def scripted(seed):
+    return ScriptedModel(random_script(seed, VOCABULARY), tiny_config(target_vocabulary=VOCABULARY))
+
+
+def log_probabilities(script, source, target):
+    logits = script(source, target)
+    total = math.log(sum(math.exp(x) for x in logits))
+    return [x - total for x in logits]
+
+
+def log_probability(script, source, target):
+    return sum(log_probabilities(script, source, target[:t])[target[t]] for t in range(1, len(target)))
+
+
+def every_answer(max_length):
+    """Yield bos and every answer that ends in eos within max_length, or is cut there."""
+    others = [id for id in range(VOCABULARY) if id != EOS]
+    for length in range(1, max_length + 1):
+        for words in product(others, repeat=length - 1):
+            yield [BOS, *words, EOS]
+    yield from ([BOS, *words] for words in product(others, repeat=max_length))
+
+
+def obvious_search(script, source, beam, max_length, exponent):
+    """Search one sentence with lists alone."""
+    alive, finished = [([BOS], 0.0)], []
+    for length in range(1, max_length + 1):
+        options = [([*ids, token], score + added) for ids, score in alive
+                   for token, added in enumerate(log_probabilities(script, source, ids))]
+        options.sort(key=lambda option: -option[1])
+        options = options[:beam - len(finished)]
+        finished += [(ids, score / length ** exponent) for ids, score in options if ids[-1] == EOS]
+        alive = [option for option in options if option[0][-1] != EOS]
+    cut = [(ids, score / max_length ** exponent) for ids, score in alive]
+    return sorted(finished, key=lambda option: -option[1]) + sorted(cut, key=lambda option: -option[1])
+
+
+def assert_same(found, expected):
+    assert [hypothesis.ids for hypothesis in found] == [ids for ids, _ in expected]
+    assert [hypothesis.score for hypothesis in found] == pytest.approx([score for _, score in expected])
+
+
+@given(seeds, exponents)
+def test_a_beam_wide_enough_ranks_every_answer_there_is(seed, exponent):
+    model, source = scripted(seed), [4, 7]
+    answers = list(every_answer(max_length=3))
+    scored = [(ids, log_probability(model.script, source, ids) / (len(ids) - 1) ** exponent)
+              for ids in answers]
+    scored.sort(key=lambda answer: (answer[0][-1] != EOS, -answer[1]))
+    (found,) = beam_search(model, torch.tensor([source]), len(answers), 3, exponent)
+    assert_same(found, scored)
+
+
+@given(seeds, exponents, st.integers(1, 6), st.integers(1, 7))
+def test_a_batch_finds_what_the_obvious_search_finds_for_each_sentence(seed, exponent, beam, max_length):
+    model = scripted(seed)
+    source = draw_ids(seed, 3, 4)
+    source[1, 2:] = 0
+    for row, found in enumerate(beam_search(model, source, beam, max_length, exponent)):
+        real = source[row, source[row] != 0].tolist()
+        assert_same(found, obvious_search(model.script, real, beam, max_length, exponent))
+
+
+@given(seeds, exponents, st.booleans())
+def test_a_beam_of_one_is_greedy(seed, exponent, norm_first):
+    model = tiny_model(seed, norm_first=norm_first, target_vocabulary=7, decoder_layers=2)
+    source = draw_ids(seed, 5, 6)
+    source[1, 4:] = source[3, 2:] = 0
+    greedy, beams = greedy_decode(model, source, 12), beam_search(model, source, 1, 12, exponent)
+    for row, found in zip(greedy.tolist(), beams, strict=True):
+        (ids, _), = found
+        assert ids == row[:len(ids)] and set(row[len(ids):]) <= {0}
+
+
+@given(seeds, exponents, st.integers(1, 5))
+def test_a_transformer_s_scores_are_those_of_its_logits_and_the_best_comes_first(seed, exponent, beam):
+    model = tiny_model(seed, target_vocabulary=7, decoder_layers=2)
+    source = draw_ids(seed, 4, 6)
+    source[1, 4:] = source[3, 2:] = 0
+    for row, found in enumerate(beam_search(model, source, beam, 9, exponent)):
+        for ids, score in found:
+            target = torch.tensor([ids])
+            logits = model(source[row:row + 1], target[:, :-1]).log_softmax(-1)[0]
+            log_p = logits.gather(1, target[0, 1:, None]).sum().item()
+            assert score == pytest.approx(log_p / (len(ids) - 1) ** exponent)
+        finished = [hypothesis.score for hypothesis in found if hypothesis.ids[-1] == EOS]
+        assert finished == sorted(finished, reverse=True) and len(found) == beam
+        assert all(EOS not in ids[:-1] for ids, _ in found)
+        assert len({tuple(ids) for ids, _ in found}) == beam
+
+
+def worked_example(source, target):
+    """Chapter 11: P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9."""
+    a, b = 3, 4
+    after = {(): {a: .5, b: .4, EOS: .1}, (a,): {a: .4, b: .3, EOS: .3}, (b,): {EOS: .9, a: .1},
+             (a, a): {EOS: .8, b: .2}}
+    probability = after.get(tuple(target[1:]), {EOS: 1.0})
+    return [math.log(probability.get(id, 1e-9)) for id in range(VOCABULARY)]
+
+
+def test_the_worked_example_is_lost_by_greedy_and_found_by_two_beams():
+    model = ScriptedModel(worked_example, tiny_config(target_vocabulary=VOCABULARY))
+    greedy, best = (beam_search(model, torch.tensor([[4]]), beam, 5, 0.0)[0][0] for beam in (1, 2))
+    assert (greedy.ids, best.ids) == ([BOS, 3, 3, EOS], [BOS, 4, EOS])
+    assert math.exp(greedy.score) == pytest.approx(.16) and math.exp(best.score) == pytest.approx(.36)
+
+
+def test_a_larger_exponent_favors_a_longer_answer():
+    def script(source, target):
+        probability = {0: {EOS: .5, 3: .5}, 1: {4: .9, EOS: .1}, 2: {EOS: .9, 4: .1}}[min(len(target) - 1, 2)]
+        return [math.log(probability.get(id, 1e-9)) for id in range(VOCABULARY)]
+
+    model, source = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY)), torch.tensor([[4]])
+    assert beam_search(model, source, 2, 6, 0.0)[0][0].ids == [BOS, EOS]
+    assert beam_search(model, source, 2, 6, 1.0)[0][0].ids == [BOS, 3, 4, EOS]
+
+
+def test_finished_sentences_are_not_computed_any_more():
+    def script(source, target):
+        wanted = EOS if len(target) >= source[0] else 3
+        return [8.0 * (id == wanted) - id / 9 for id in range(VOCABULARY)]
+
+    model = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY))
+    beam_search(model, torch.tensor([[1], [5]]), 1, 9, 1.0)
+    assert model.rows_decoded == 1 + 5
+
+
+def test_no_beam_and_dropout_are_refused():
+    with pytest.raises(ValueError, match="beam: expected at least 1, got 0"):
+        beam_search(tiny_model(), torch.tensor([[4]]), 0, 5, 1.0)
+    with pytest.raises(ValueError, match="model: expected evaluation mode"):
+        beam_search(tiny_model().train(), torch.tensor([[4]]), 2, 5, 1.0)

@@ -1,0 +1,143 @@
+"""A checkpoint is one file that needs nothing beside it, and says what is wrong with it in one line."""
+
+import dataclasses
+
+import pytest
+import torch
+from drawn import generator, ids, tiny_config
+from safetensors.torch import load_file, save_file
+
+from transformer_ref.config import TrainingConfig
+from transformer_ref.data.batching import BatchStream
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.training.checkpoint import (
+    MODEL_FILE,
+    TRAINING_FILE,
+    load_checkpoint,
+    load_training,
+    save_checkpoint,
+    save_training,
+)
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.trainer import Training
+
+SOURCE = WordTokenizer.build(["I closed the windows ."])
+TARGET = WordTokenizer.build(["Ho chiuso le finestre : è l'una"])
+
+
+def model(**changes) -> Transformer:
+    sizes = {"source_vocabulary": SOURCE.size, "target_vocabulary": TARGET.size}
+    return Transformer(tiny_config(**{**sizes, **changes}), generator(1)).eval()
+
+
+def training(**changes) -> Training:
+    network, config = model(), TrainingConfig(steps=3, **changes)
+    stream = BatchStream([[4, 5], [6]], [[4], [5, 6]], 8, 0, 1, 2, config.seed)
+    return Training(network, build_optimizer(network, config), stream, config, 0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    save_checkpoint(tmp_path / "deep" / "down", model(), SOURCE, TARGET, {"corpus": "grammar", "step": 7})
+    return tmp_path / "deep" / "down"
+
+
+def test_what_was_saved_comes_back(folder):
+    loaded = load_checkpoint(folder)
+    source, target = ids(1, 2, 5, low=4), ids(2, 2, 3, low=4)
+    assert loaded.model(source, target).equal(model()(source, target))
+    assert loaded.model.config == model().config and not loaded.model.training
+    assert loaded.notes == {"corpus": "grammar", "step": 7}
+    assert loaded.source_tokenizer.encode("closed windows") == SOURCE.encode("closed windows")
+    assert loaded.target_tokenizer.decode(TARGET.encode("è l'una")) == "è l'una"
+
+
+def test_tied_tables_stay_tied(tmp_path):
+    save_checkpoint(tmp_path, model(target_vocabulary=SOURCE.size, tie_embeddings=True), SOURCE, SOURCE, {})
+    loaded = load_checkpoint(tmp_path).model
+    assert loaded.output.weight is loaded.source_embedding.table is loaded.target_embedding.table
+
+
+def test_the_file_itself_may_be_named_instead_of_its_folder(folder):
+    assert load_checkpoint(folder / MODEL_FILE).notes["step"] == 7
+
+
+def test_saving_again_replaces_the_file_and_leaves_no_other(folder):
+    save_checkpoint(folder, model(), SOURCE, TARGET, {"step": 8})
+    assert load_checkpoint(folder).notes == {"step": 8}
+    assert [path.name for path in folder.iterdir()] == [MODEL_FILE]
+
+
+def test_a_save_that_fails_leaves_the_old_checkpoint_and_nothing_else(folder):
+    with pytest.raises(TypeError):
+        save_checkpoint(folder, model(), SOURCE, TARGET, {"step": object()})
+    assert load_checkpoint(folder).notes["step"] == 7
+    assert [path.name for path in folder.iterdir()] == [MODEL_FILE]
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"expected the file .*{MODEL_FILE}"):
+        load_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [0, 5, 100, -50])
+def test_a_truncated_checkpoint_is_refused(folder, kept):
+    path = folder / MODEL_FILE
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match="checkpoint: expected a complete safetensors file"):
+        load_checkpoint(folder)
+
+
+def test_a_foreign_file_is_refused(tmp_path):
+    save_file({"weight": torch.zeros(2)}, tmp_path / MODEL_FILE)
+    with pytest.raises(ValueError, match="checkpoint: expected a config"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_config_other_than_expected_is_refused_by_its_field(folder):
+    wanted = dataclasses.replace(model().config, d_ff=99)
+    with pytest.raises(ValueError, match="d_ff: expected 99, got 20"):
+        load_checkpoint(folder, expected=wanted)
+
+
+def test_a_tokenizer_of_another_size_is_refused_by_its_field(tmp_path):
+    save_checkpoint(tmp_path, model(), TARGET, TARGET, {})
+    with pytest.raises(ValueError, match=f"source_vocabulary: expected {SOURCE.size}, got {TARGET.size}"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_weight_of_another_shape_is_refused_by_its_name(folder):
+    from safetensors import safe_open
+    path = folder / MODEL_FILE
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    tensors = load_file(path)
+    tensors["output.weight"] = tensors["output.weight"][:-1].clone()
+    save_file(tensors, path, metadata=header)
+    with pytest.raises(ValueError, match=r"output.weight: expected \(\d+, 12\), got"):
+        load_checkpoint(folder)
+
+
+def test_a_training_with_another_setting_is_not_resumed(tmp_path):
+    save_training(tmp_path, training())
+    with pytest.raises(ValueError, match=r"learning_rate: expected 0.5, got 0.004"):
+        load_training(tmp_path, training(learning_rate=0.5))
+
+
+def test_a_training_may_be_resumed_for_longer(tmp_path):
+    stopped = training()
+    stopped.step, stopped.seconds, stopped.stream.epoch, stopped.stream.position = 2, 1.5, 3, 1
+    save_training(tmp_path, stopped)
+    network, config = model(), TrainingConfig(steps=30, minutes=2.0)
+    longer = Training(network, build_optimizer(network, config), training().stream, config, 0)
+    load_training(tmp_path, longer)
+    assert (longer.step, longer.seconds, longer.stream.epoch, longer.stream.position) == (2, 1.5, 3, 1)
+
+
+def test_a_truncated_training_is_refused(tmp_path):
+    path = save_training(tmp_path, training())
+    path.write_bytes(path.read_bytes()[:-9])
+    assert path.name == TRAINING_FILE
+    with pytest.raises(ValueError, match="checkpoint: expected a complete safetensors file"):
+        load_training(tmp_path, training())

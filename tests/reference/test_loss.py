@@ -1,0 +1,93 @@
+"""The loss counts real tokens only, and smoothing shares its part among all tokens but label and pad."""
+
+import math
+
+import pytest
+import torch
+from drawn import ids, seeds, tensor
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from transformer_ref.training.loss import label_smoothed_cross_entropy, masked_cross_entropy, smooth_targets
+
+BATCH, TARGET, VOCABULARY = 3, 5, 11
+
+
+def example(seed: int, pad: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return logits and labels; the rows end in 0, 2 and 4 pads."""
+    labels = ids(seed, BATCH, TARGET, low=1, high=VOCABULARY)
+    labels[labels == pad] = VOCABULARY - 1 if pad != VOCABULARY - 1 else 1
+    labels[1, 3:] = pad
+    labels[2, 1:] = pad
+    return 4 * tensor(seed, BATCH, TARGET, VOCABULARY), labels
+
+
+@given(seeds, st.sampled_from([0, 6]))
+def test_without_smoothing_it_is_torchs_cross_entropy_over_real_tokens(seed, pad):
+    logits, labels = example(seed, pad)
+    expected = functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad)
+    torch.testing.assert_close(masked_cross_entropy(logits, labels, pad), expected)
+
+
+@given(seeds, st.sampled_from([0, 6]), st.floats(0, 0.9))
+def test_smoothed_loss_is_the_cross_entropy_against_the_smoothed_targets(seed, pad, smoothing):
+    logits, labels = example(seed, pad)
+    targets = smooth_targets(labels, VOCABULARY, smoothing, pad).to(logits.dtype)
+    expected = -(targets * logits.log_softmax(-1)).sum() / (labels != pad).sum()
+    torch.testing.assert_close(label_smoothed_cross_entropy(logits, labels, pad, smoothing), expected,
+                               rtol=1e-5, atol=1e-6)  # the targets are float32
+
+
+@given(seeds, st.sampled_from([0, 6]), st.floats(0, 0.9))
+def test_smoothed_targets_sum_to_one_and_give_pad_nothing(seed, pad, smoothing):
+    labels = example(seed, pad)[1]
+    targets = smooth_targets(labels, VOCABULARY, smoothing, pad)
+    assert targets[..., pad].eq(0).all() and targets[labels == pad].eq(0).all()
+    torch.testing.assert_close(targets.sum(-1), (labels != pad).float())
+    torch.testing.assert_close(targets.max(-1).values[labels != pad].min(),
+                               torch.tensor(max(1 - smoothing, smoothing / (VOCABULARY - 2))))
+
+
+def test_worked_example_of_the_chapter():
+    labels = torch.tensor([[3]])
+    torch.testing.assert_close(smooth_targets(labels, 6, 0.1, 0)[0, 0], torch.tensor([0, .025, .025, .9, .025, .025]))
+    logits = torch.tensor([[[0.0, 0, 1, 3, 0, 0]]])
+    assert masked_cross_entropy(logits, labels, 0).item() == pytest.approx(0.289, abs=5e-4)
+    assert label_smoothed_cross_entropy(logits, labels, 0, 0.1).item() == pytest.approx(0.564, abs=5e-4)
+
+
+def test_an_untrained_model_is_as_uncertain_as_a_fair_die():
+    logits = torch.zeros(BATCH, TARGET, 8_000)
+    assert masked_cross_entropy(logits, example(1)[1], 0).item() == pytest.approx(math.log(8_000))
+
+
+@given(seeds, st.floats(0, 0.9))
+def test_logits_at_pads_change_nothing_and_get_no_gradient(seed, smoothing):
+    logits, labels = example(seed)
+    changed = logits.clone()
+    changed[labels == 0] = 1e6
+    changed.requires_grad_()
+    loss = label_smoothed_cross_entropy(changed, labels, 0, smoothing)
+    torch.testing.assert_close(loss, label_smoothed_cross_entropy(logits, labels, 0, smoothing))
+    loss.backward()
+    assert changed.grad[labels == 0].eq(0).all() and changed.grad[labels != 0].ne(0).any()
+
+
+@given(seeds)
+def test_tokens_weigh_alike_whatever_their_sentence(seed):
+    logits, labels = example(seed)
+    sums = [masked_cross_entropy(logits[i:i + 1], labels[i:i + 1], 0) * (labels[i] != 0).sum() for i in range(BATCH)]
+    torch.testing.assert_close(masked_cross_entropy(logits, labels, 0), sum(sums) / (labels != 0).sum())
+
+
+def test_a_batch_of_pads_has_loss_zero_and_finite_gradients():
+    logits = tensor(1, 2, 3, 5).requires_grad_()
+    loss = label_smoothed_cross_entropy(logits, torch.zeros(2, 3, dtype=torch.int64), 0, 0.1)
+    loss.backward()
+    assert loss.item() == 0 and logits.grad.eq(0).all()
+
+
+def test_labels_of_another_shape_are_refused_by_name():
+    with pytest.raises(ValueError, match="labels"):
+        masked_cross_entropy(torch.zeros(2, 3, 5), torch.zeros(2, 4, dtype=torch.int64), 0)

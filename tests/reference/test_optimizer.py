@@ -1,0 +1,75 @@
+"""Which weight is moved by which rule, and that an optimizer remembers."""
+
+import pytest
+import torch
+from drawn import generator, ids, tiny_config
+
+from transformer_ref.config import TrainingConfig
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.loss import masked_cross_entropy
+from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
+
+
+def model(**changes) -> Transformer:
+    return Transformer(tiny_config(**changes), generator(1))
+
+
+def backward(network: Transformer) -> None:
+    logits = network(ids(2, 2, 4), ids(3, 2, 5))
+    masked_cross_entropy(logits, ids(4, 2, 5), 0).backward()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_muon_gets_the_matrices_between_hidden_layers_and_adam_all_else(tied):
+    network = model(tie_embeddings=tied, **({"target_vocabulary": 11} if tied else {}))
+    chosen = {id(matrix) for matrix in hidden_matrices(network)}
+    for name, parameter in network.named_parameters():
+        is_hidden = parameter.dim() == 2 and name.startswith(("encoder.", "decoder."))
+        assert (id(parameter) in chosen) == is_hidden, name
+    adam, muon = build_optimizer(network, TrainingConfig()).optimizers
+    assert isinstance(muon, torch.optim.Muon)
+    moved = [id(parameter) for one in (adam, muon) for group in one.param_groups for parameter in group["params"]]
+    assert sorted(moved) == sorted(id(parameter) for parameter in network.parameters())
+
+
+def test_without_muon_adam_gets_everything():
+    optimizer = build_optimizer(model(), TrainingConfig(muon_rate=0.0))
+    assert [type(one) for one in optimizer.optimizers] == [torch.optim.AdamW]
+
+
+def test_a_step_moves_every_weight():
+    network = model()
+    before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    backward(network)
+    build_optimizer(network, TrainingConfig()).step()
+    still = [name for name, parameter in network.named_parameters() if parameter.equal(before[name])]
+    assert all("key.bias" in name or name.endswith("key.bias") for name in still), still  # a shift of all scores alike
+
+
+def test_rates_are_shares_of_their_own_peak():
+    optimizer = build_optimizer(model(), TrainingConfig(learning_rate=0.4, muon_rate=0.6))
+    for factor in (0.5, 0.25, 1.0):
+        optimizer.scale_rates(factor)
+        assert [group["lr"] for one in optimizer.optimizers
+                for group in one.param_groups] == [0.4 * factor, 0.6 * factor]
+
+
+def test_zero_grad_forgets_every_gradient():
+    network = model()
+    backward(network)
+    build_optimizer(network, TrainingConfig()).zero_grad()
+    assert all(parameter.grad is None for parameter in network.parameters())
+
+
+def test_an_optimizer_that_was_given_its_memory_back_makes_the_same_step():
+    first, second = model(dropout=0.0), model(dropout=0.0)
+    one, other = (build_optimizer(network, TrainingConfig()) for network in (first, second))
+    backward(first)
+    one.step()
+    second.load_state_dict(first.state_dict())
+    other.load_tensors({name: tensor.clone() for name, tensor in one.tensors().items()})
+    for network, optimizer in ((first, one), (second, other)):
+        optimizer.zero_grad()
+        backward(network)
+        optimizer.step()
+    assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

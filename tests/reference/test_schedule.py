@@ -1,0 +1,47 @@
+"""Warm-up ends where the decay begins; the ends are where they should be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_ref.training.schedule import FINAL_FACTOR, cosine_factor, noam_rate
+
+warm_ups = st.integers(2, 5_000)
+
+
+@given(st.integers(1, 2_048), warm_ups)
+def test_noam_warm_up_ends_where_the_decay_begins(d_model, warm_up):
+    peak = noam_rate(warm_up, d_model, warm_up)
+    assert peak == pytest.approx((d_model * warm_up) ** -0.5)
+    assert noam_rate(warm_up - 1, d_model, warm_up) < peak > noam_rate(warm_up + 1, d_model, warm_up)
+
+
+@given(st.integers(1, 2_048), warm_ups, st.floats(0, 1))
+def test_noam_grows_linearly(d_model, warm_up, share):
+    step = max(1, int(share * warm_up))
+    assert noam_rate(step, d_model, warm_up) == pytest.approx(step * noam_rate(1, d_model, warm_up))
+
+
+def test_noam_worked_example_of_the_chapter():
+    assert noam_rate(4_000, 512, 4_000) == pytest.approx(6.99e-4, abs=5e-7)
+    assert noam_rate(1, 512, 4_000) == pytest.approx(1.75e-7, abs=5e-10)
+
+
+@given(warm_ups, st.floats(0, 1), st.floats(0, 1))
+def test_cosine_never_grows_after_the_warm_up(warm_up, one, other):
+    early, late = sorted((one, other))
+    assert cosine_factor(warm_up, warm_up, early) >= cosine_factor(warm_up, warm_up, late)
+
+
+@given(warm_ups)
+def test_cosine_starts_small_passes_its_middle_and_ends_at_its_floor(warm_up):
+    assert cosine_factor(1, warm_up, 0) == pytest.approx(1 / warm_up)
+    assert cosine_factor(warm_up, warm_up, 0) == pytest.approx(1)
+    assert cosine_factor(warm_up, warm_up, 0.5) == pytest.approx((1 + FINAL_FACTOR) / 2)
+    assert cosine_factor(warm_up, warm_up, 1) == pytest.approx(FINAL_FACTOR)
+
+
+@pytest.mark.parametrize("rate", [lambda step: noam_rate(step, 8, 4), lambda step: cosine_factor(step, 4, 0)])
+def test_step_zero_is_refused(rate):
+    with pytest.raises(ValueError, match="step: expected at least 1, got 0"):
+        rate(0)

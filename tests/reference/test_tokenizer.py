@@ -1,0 +1,110 @@
+"""Encoding then decoding a line gives the line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_ref.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
+from transformer_ref.text.tokenizer import JOINER, SubwordTokenizer, WordTokenizer, tokenizer_from_json
+
+LINES = ["L'amico (bello) è qui.", "The boy's window isn't open: 3,50 euro...", "ciao  ciao , l' amico_x"]
+LETTERS = sorted(set("".join(LINES)))
+known_text = st.text(LETTERS, max_size=30)
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+word_tokenizer = WordTokenizer.build(LINES)
+subword_tokenizer = SubwordTokenizer.learn(LINES, size=300)
+both = pytest.mark.parametrize("tokenizer", [word_tokenizer, subword_tokenizer], ids=["word", "subword"])
+
+
+def single_spaced(text):
+    return " ".join(text.split())
+
+
+@both
+@given(text=known_text)
+def test_encode_then_decode_is_the_text(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text)) == single_spaced(text)
+
+
+@given(any_text)
+def test_subwords_know_every_text(text):
+    assert subword_tokenizer.decode(subword_tokenizer.encode(text)) == single_spaced(text)
+
+
+@both
+@given(text=any_text)
+def test_no_text_spells_a_special_token_other_than_unk(tokenizer, text):
+    for line in (text, "<pad> <bos> <eos> <unk>" + text):
+        assert set(tokenizer.encode(line)) <= {UNK, *range(len(SPECIAL_TOKENS), tokenizer.size)}
+
+
+@both
+@pytest.mark.parametrize("line", LINES)
+def test_json_brings_the_same_tokenizer_back(tokenizer, line):
+    restored = tokenizer_from_json(tokenizer.to_json())
+    assert restored.encode(line) == tokenizer.encode(line)
+    assert (restored.size, restored.to_json()) == (tokenizer.size, tokenizer.to_json())
+
+
+@both
+def test_decoding_stops_at_eos_and_ignores_padding(tokenizer):
+    ids = tokenizer.encode("ciao ciao")
+    assert tokenizer.decode([*ids, EOS, *ids, PAD]) == "ciao ciao"
+    assert tokenizer.decode([PAD, EOS]) == ""
+
+
+@both
+def test_an_empty_line_has_no_ids(tokenizer):
+    assert tokenizer.encode("  ") == []
+
+
+def tokens_of(text):
+    return [word_tokenizer.vocabulary.tokens[id] for id in word_tokenizer.encode(text)]
+
+
+def test_elision_and_punctuation_detach_and_leave_the_words_alone():
+    assert tokens_of("L'amico qui") == ["L'" + JOINER, "amico", "qui"]
+    assert tokens_of("(bello) qui.") == ["(" + JOINER, "bello", JOINER + ")", "qui", JOINER + "."]
+
+
+def test_a_word_the_vocabulary_lacks_is_spelled():
+    assert tokens_of("bel") == ["b" + JOINER, "e" + JOINER, "l"]
+
+
+def test_a_joiner_in_the_text_counts_as_white_space():
+    assert tokens_of(f"bello{JOINER}qui {JOINER}") == ["bello", "qui"]
+
+
+def test_the_first_word_of_a_line_is_cut_like_any_other():
+    assert subword_tokenizer.encode("ciao ciao") == 2 * subword_tokenizer.encode("ciao")
+
+
+def test_case_is_kept():
+    assert word_tokenizer.decode(word_tokenizer.encode("Ciao ciao")) != "ciao ciao"
+
+
+def test_a_rare_word_is_spelled_from_characters_that_are_all_known():
+    tokenizer = WordTokenizer.build(["uno due due"], minimum_count=2)
+    assert UNK not in tokenizer.encode("uno")
+    assert tokenizer.decode(tokenizer.encode("uno due")) == "uno due"
+
+
+def test_a_character_the_vocabulary_lacks_is_unk():
+    assert word_tokenizer.encode("☃") == [UNK]
+
+
+def test_too_small_a_size_is_refused():
+    with pytest.raises(ValueError, match="size: expected at least 260"):
+        SubwordTokenizer.learn(LINES, size=259)
+
+
+def test_the_size_counts_every_id_and_is_not_exceeded():
+    tokenizer = SubwordTokenizer.learn(["ab ab ab abc abcd"] * 9, size=262)
+    assert tokenizer.size == 262
+    assert max(tokenizer.encode("abcd ab ☃")) < 262
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match='kind: expected "word" or "subword", got "letters"'):
+        tokenizer_from_json('{"kind": "letters"}')

@@ -1,0 +1,199 @@
+"""One right step, a fit that learns, stops, and goes on exactly where it was."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from drawn import generator, tiny_config
+from torch import nn
+
+from transformer_ref.config import TrainingConfig
+from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.training import trainer
+from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.loss import masked_cross_entropy
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.trainer import Training, TrainingError, fit, train_step, validation_loss
+
+VOCABULARY = 17
+
+
+def stream(seed: int = 3) -> BatchStream:
+    """Return sentences whose translation is their words in reverse, each plus one."""
+    drawn = torch.Generator().manual_seed(9)
+    sources = [torch.randint(4, VOCABULARY - 1, (1 + i % 6,), generator=drawn).tolist() for i in range(40)]
+    return BatchStream(sources, [[word + 1 for word in reversed(source)] for source in sources], 60, 0, 1, 2, seed)
+
+
+def training(dropout: float = 0.1, **changes) -> Training:
+    config = TrainingConfig(**{**dict(steps=14, warm_up=3, average_decay=0.9), **changes})
+    torch.manual_seed(config.seed)
+    model = Transformer(tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, dropout=dropout),
+                        generator(config.seed))
+    average = WeightAverage(model, config.average_decay) if config.average_decay else None
+    return Training(model, build_optimizer(model, config), stream(), config, 0, average)
+
+
+def losses(run: Training, stop_after: int | None = None) -> list[float]:
+    """Return the loss of each step; Ctrl-C is pressed after `stop_after` of them."""
+    seen = []
+
+    def watch(progress):
+        seen.append(progress.loss)
+        if len(seen) == stop_after:
+            raise KeyboardInterrupt
+
+    try:
+        fit(run, watch)
+    except KeyboardInterrupt:
+        pass
+    return seen
+
+
+class Spy:
+    """An optimizer that writes down what was asked of it, and the gradients it saw."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model, self.calls, self.norm = model, [], math.nan
+
+    def zero_grad(self) -> None:
+        self.calls.append("zero_grad")
+        for parameter in self.model.parameters():
+            parameter.grad = None
+
+    def step(self) -> None:
+        self.calls.append("step")
+        self.norm = torch.cat([
+            each.grad.flatten() for each in self.model.parameters() if each.grad is not None
+        ]).norm().item()
+
+
+def test_a_step_clears_then_clips_then_moves():
+    run = training()
+    run.model.eval()
+    for parameter in run.model.parameters():
+        parameter.grad = torch.full_like(parameter, 100.0)
+    spy = Spy(run.model)
+    result = train_step(run.model, next(iter(run.stream)), spy, 0, clip=0.25)
+    assert spy.calls == ["zero_grad", "step"] and run.model.training
+    assert 0.25 < result.gradient_norm < 50
+    assert spy.norm == pytest.approx(0.25, rel=1e-4)
+
+
+def test_a_step_tells_loss_and_real_tokens():
+    run = training(dropout=0.0)
+    batch = next(iter(run.stream))
+    expected = masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
+    result = train_step(run.model, batch, Spy(run.model), 0, clip=1.0)
+    assert result.loss == pytest.approx(expected) and result.tokens == (batch.target_labels != 0).sum()
+    assert isinstance(result.loss, float)
+
+
+def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
+    run = training()
+    with torch.no_grad():
+        next(run.model.parameters())[5:] = math.nan
+    spy = Spy(run.model)
+    with pytest.raises(TrainingError, match="loss: expected a finite number, got nan"):
+        train_step(run.model, next(iter(run.stream)), spy, 0, clip=1.0)
+    assert "step" not in spy.calls
+
+
+def test_training_never_imports_decoding():
+    folder = Path(trainer.__file__).parent
+    assert not [path.name for path in folder.glob("*.py") if "decoding" in path.read_text(encoding="utf-8")]
+
+
+def test_fit_needs_no_transformer():
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(VOCABULARY, VOCABULARY)
+
+        def forward(self, source, target_input):
+            return self.table(target_input)
+
+    model, config = Counts(), TrainingConfig(steps=5, muon_rate=0.0)
+    fit(Training(model, build_optimizer(model, config), stream(), config, 0))
+
+
+def test_an_overfitted_model_says_every_sentence_right_greedily():
+    run = training(dropout=0.0, steps=220, warm_up=20, average_decay=0.0, label_smoothing=0.0)
+    run.stream.sources, run.stream.targets, run.stream._lengths = (
+        part[:8] for part in (run.stream.sources, run.stream.targets, run.stream._lengths))
+    fit(run)
+    run.model.eval()
+    batch = run.stream.batch(range(8))
+    decoded = greedy_decode(run.model, batch.source, 9)
+    right = sum(row[1:1 + len(target)].tolist() == target and row[1 + len(target)] == 2
+                for row, target in zip(decoded, run.stream.targets, strict=True))
+    assert right == 8
+
+
+def test_equal_seeds_train_alike_and_other_seeds_do_not():
+    assert losses(training()) == losses(training()) != losses(training(seed=2))
+
+
+@pytest.mark.parametrize("stop_after", [1, 5, 9])
+@pytest.mark.parametrize("muon_rate", [0.0, 6e-3])
+def test_a_resumed_training_has_the_losses_of_an_uninterrupted_one(tmp_path, stop_after, muon_rate):
+    whole = training(muon_rate=muon_rate)
+    expected = losses(whole)
+    stopped = training(muon_rate=muon_rate)
+    first = losses(stopped, stop_after)
+    save_training(tmp_path, stopped)
+    torch.manual_seed(12345)
+    resumed = training(muon_rate=muon_rate)
+    load_training(tmp_path, resumed)
+    torch.rand(0)
+    assert first + losses(resumed) == expected and len(expected) == 14
+    assert all(a.equal(b) for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True))
+    assert all(whole.average.means[name].equal(mean) for name, mean in resumed.average.means.items())
+
+
+def test_minutes_end_a_training_and_set_its_schedule():
+    run = training(minutes=1e-4)  # six thousandths of a second
+    shares = []
+    fit(run, lambda progress: shares.append(progress.share))
+    assert shares[-1] == 1 and shares == sorted(shares)
+    rate = run.optimizer.optimizers[0].param_groups[0]["lr"]
+    assert rate <= run.config.learning_rate
+
+
+def test_validation_loss_is_averaged_over_tokens_without_dropout_or_smoothing():
+    run = training(dropout=0.5)
+    batches = list(run.stream.one_epoch())
+    together = validation_loss(run.model, batches, 0)
+    run.model.eval()
+    sums = [masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
+            * int((batch.target_labels != 0).sum()) for batch in batches]
+    tokens = sum(int((batch.target_labels != 0).sum()) for batch in batches)
+    assert together == pytest.approx(sum(sums) / tokens, rel=1e-5) and len(batches) > 2
+
+
+def test_the_average_of_weights_that_stand_still_is_the_weights():
+    model = training().model
+    average = WeightAverage(model, 0.9)
+    for _ in range(5):
+        average.update(model)
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(average.means[name], parameter.detach())
+
+
+def test_swapping_the_average_twice_gives_the_weights_back():
+    run = training()
+    fit(run)
+    before = {name: parameter.detach().clone() for name, parameter in run.model.named_parameters()}
+    run.average.swap(run.model)
+    assert any(not parameter.equal(before[name]) for name, parameter in run.model.named_parameters())
+    run.average.swap(run.model)
+    assert all(parameter.equal(before[name]) for name, parameter in run.model.named_parameters())
+
+
+def test_a_batch_goes_to_a_device_whole():
+    batch = next(iter(stream())).to(torch.device("cpu"))
+    assert isinstance(batch, Batch) and all(tensor.device.type == "cpu" for tensor in batch)

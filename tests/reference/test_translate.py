@@ -1,0 +1,83 @@
+"""Lines become translated lines, in the same order, whatever they are batched with."""
+
+import warnings
+
+import pytest
+from drawn import tiny_config, tiny_model
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_model import ScriptedModel, says
+
+from transformer_ref.special_tokens import EOS, PAD
+from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.translate import Translator
+
+TOKENIZER = WordTokenizer.build(["uno due tre quattro."])
+LONGEST = 17  # tiny_config's max_length
+words = st.sampled_from(["uno", "due", "tre", "x", "quattro."])
+lines_of_words = st.lists(st.lists(words, max_size=6).map(" ".join), max_size=7)
+
+
+def backwards():
+    """Return a translator that says each line backwards."""
+    config = tiny_config(source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    script = says(lambda source: [*source[-2::-1], EOS], TOKENIZER.size, PAD)
+    return Translator(ScriptedModel(script, config), TOKENIZER, TOKENIZER)
+
+
+def neural():
+    model = tiny_model(3, source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    return Translator(model, TOKENIZER, TOKENIZER)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_translations_come_back_in_the_order_of_the_lines(beam, batch_size):
+    lines = ["uno due tre", "tre", "", "due due uno", "  ", "uno"]
+    translated = backwards().translate(lines, beam=beam, batch_size=batch_size)
+    assert translated == ["tre due uno", "tre", "", "uno due due", "", "uno"]
+
+
+@given(lines_of_words, st.integers(1, 4), st.integers(1, 3))
+def test_a_line_is_translated_alike_whatever_stands_beside_it(lines, batch_size, beam):
+    translator = neural()
+    alone = [translator.translate([line], beam=beam)[0] for line in lines]
+    assert translator.translate(lines, beam=beam, batch_size=batch_size) == alone
+
+
+def test_an_empty_line_is_never_shown_to_the_model():
+    translator = backwards()
+    assert translator.translate(["", " \t"]) == ["", ""]
+    assert translator.model.rows_decoded == 0
+
+
+def test_no_line_gives_no_translation():
+    assert neural().translate([]) == []
+
+
+def test_a_line_too_long_is_cut_with_a_warning_that_says_so():
+    line = " ".join(["uno"] * LONGEST)
+    with pytest.warns(UserWarning, match="source: expected at most 16 tokens, got 17; the rest is cut off"):
+        translated = backwards().translate([line, "due"], beam=1)
+    assert translated == [" ".join(["uno"] * (LONGEST - 1)), "due"]
+
+
+def test_a_line_that_just_fits_is_not_cut():
+    line = " ".join(["uno"] * (LONGEST - 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert backwards().translate([line], beam=1) == [line]
+
+
+def test_a_model_that_never_ends_is_stopped_at_its_last_position():
+    config = tiny_config(source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    (uno,) = TOKENIZER.encode("uno")
+    model = ScriptedModel(lambda source, target: [float(id == uno) for id in range(TOKENIZER.size)], config)
+    assert Translator(model, TOKENIZER, TOKENIZER).translate(["due"], beam=1) == [" ".join(["uno"] * LONGEST)]
+
+
+def test_nothing_is_translated_with_dropout():
+    translator = neural()
+    translator.model.train()
+    with pytest.raises(ValueError, match="model: expected evaluation mode"):
+        translator.translate(["uno"])

@@ -1,0 +1,62 @@
+"""The workflows parse, name jobs, and call only make targets that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+WORKFLOWS = ["site", "tests", "links"]
+
+
+def parsed(root: Path, name: str) -> dict:
+    """The workflow of that name; BaseLoader keeps the key `on` a word, not a truth value."""
+    text = (root / ".github/workflows" / f"{name}.yml").read_text(encoding="utf-8")
+    return yaml.load(text, Loader=yaml.BaseLoader)
+
+
+@pytest.fixture(params=WORKFLOWS)
+def workflow(request: pytest.FixtureRequest, root: Path) -> dict:
+    return parsed(root, request.param)
+
+
+def commands(workflow: dict) -> str:
+    return "\n".join(
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    )
+
+
+def test_the_folder_holds_these_workflows_and_no_other(root: Path) -> None:
+    present = {path.name for path in (root / ".github/workflows").iterdir()}
+    assert present == {f"{name}.yml" for name in WORKFLOWS}
+
+
+def test_a_workflow_has_a_trigger_and_jobs_with_steps_on_a_machine(workflow: dict) -> None:
+    assert workflow["on"]
+    assert workflow["jobs"]
+    for name, job in workflow["jobs"].items():
+        assert "runs-on" in job, name
+        assert all("run" in step or "uses" in step for step in job["steps"]), name
+
+
+def test_a_workflow_asks_only_for_rights_it_names(workflow: dict) -> None:
+    assert workflow["permissions"]["contents"] == "read"
+
+
+def test_a_workflow_calls_only_make_targets_that_exist(workflow: dict, root: Path) -> None:
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE))
+    called = set(re.findall(r"\bmake ([a-z-]+)", commands(workflow)))
+    assert called
+    assert called <= targets
+
+
+def test_the_weekly_jobs_never_block(root: Path) -> None:
+    assert set(parsed(root, "links")["on"]) == {"schedule", "workflow_dispatch"}
+
+
+def test_the_tests_run_on_the_oldest_the_locked_and_the_newest_torch(root: Path) -> None:
+    oldest = re.search(r'"torch>=([\d.]+)', (root / "pyproject.toml").read_text(encoding="utf-8"))
+    matrix = parsed(root, "tests")["jobs"]["torch"]["strategy"]["matrix"]["torch"]
+    assert oldest is not None
+    assert set(matrix) == {f"torch=={oldest.group(1)}.*", "locked", "newest"}

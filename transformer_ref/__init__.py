@@ -1,0 +1,1 @@
+"""A sentence becomes a translated sentence: the reference Transformer of the course."""

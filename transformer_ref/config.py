@@ -1,0 +1,148 @@
+"""The numbers that define a model, frozen and checked once.
+
+A default is written here and nowhere else.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_ref.special_tokens import BOS, EOS, PAD
+
+
+def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Return `values` if each key is a field of the dataclass `owner`; raise ValueError naming the others."""
+    known = [field.name for field in dataclasses.fields(owner)]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"{owner.__name__}: expected fields among {known}, got {unknown}")
+    return values
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The size and the variant of an encoder-decoder Transformer.
+
+    Defaults are the base model of Vaswani et al. 2017, table 3, except `tie_embeddings`, which the paper
+    has on: it needs one vocabulary for both languages.
+
+    source_vocabulary, target_vocabulary: number of ids, the special ones included.
+    d_model: width of the vector a token has between layers; a multiple of `heads`.
+    d_ff: width of the hidden layer in the feed-forward networks.
+    dropout: probability in [0, 1), on each sub-layer's output and on the embeddings (section 5.4).
+    norm_first: False normalizes after the addition (post-norm, the paper), True before the sub-layer.
+    tie_embeddings: one table serves source, target and output (section 3.4).
+    max_length: number of positions; a longer source or target is an error.
+    pad, bos, eos: ids of the padding, begin and end tokens.
+    Raises TypeError or ValueError naming the field.
+    """
+
+    source_vocabulary: int
+    target_vocabulary: int
+    d_model: int = 512
+    heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    norm_first: bool = False
+    tie_embeddings: bool = False
+    max_length: int = 512
+    pad: int = PAD
+    bos: int = BOS
+    eos: int = EOS
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            self._check_type(field.name, field.type)
+        for name in ("source_vocabulary", "target_vocabulary", "d_model", "heads", "encoder_layers",
+                     "decoder_layers", "d_ff", "max_length"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if self.d_model % self.heads:
+            raise ValueError(f"d_model: expected a multiple of heads ({self.heads}), got {self.d_model}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a probability in [0, 1), got {self.dropout}")
+        if self.tie_embeddings and self.source_vocabulary != self.target_vocabulary:
+            raise ValueError("tie_embeddings: expected source_vocabulary equal to target_vocabulary, "
+                             f"got {self.source_vocabulary} and {self.target_vocabulary}")
+        shared_ids = min(self.source_vocabulary, self.target_vocabulary)
+        for name in ("pad", "bos", "eos"):
+            if not 0 <= getattr(self, name) < shared_ids:
+                raise ValueError(f"{name}: expected an id of both vocabularies, from 0 to {shared_ids - 1}, "
+                                 f"got {getattr(self, name)}")
+
+    def _check_type(self, name: str, expected: type) -> None:
+        value = getattr(self, name)
+        accepted = (int, float) if expected is float else (expected,)
+        if type(value) not in accepted:  # type(), not isinstance(): True is no number of heads
+            raise TypeError(f"{name}: expected {expected.__name__}, got {value!r}")
+
+    @property
+    def d_head(self) -> int:
+        """The width of one head's queries, keys and values."""
+        return self.d_model // self.heads
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "ModelConfig":
+        """Return the config that `to_dict` described; an unknown field raises ValueError."""
+        return cls(**fields_from(cls, values))
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained: for so many steps or, if `minutes` is given, for so long.
+
+    tokens_per_batch: cells of the longer side of a padded batch; warm_up: steps of linear growth.
+    learning_rate: the peak of AdamW's.
+    muon_rate: the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone.
+    label_smoothing: share of the wished-for probability that other tokens get, in [0, 1).
+    clip: the greatest norm of all gradients together.
+    average_decay: of the running mean of the weights, 0 for none.
+    seed: of the first weights, of dropout and of the order of the data.
+    Raises ValueError naming the field.
+    """
+
+    steps: int = 1_350
+    minutes: float | None = None
+    tokens_per_batch: int = 1_024
+    warm_up: int = 100
+    learning_rate: float = 4e-3
+    muon_rate: float = 6e-3
+    weight_decay: float = 0.0
+    muon_weight_decay: float = 0.01
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    label_smoothing: float = 0.1
+    clip: float = 1.0
+    average_decay: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "tokens_per_batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        for name in ("beta_1", "beta_2", "label_smoothing", "average_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 0 and below 1, got {getattr(self, name)}")
+        for name in ("learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}: expected more than 0, got {getattr(self, name)}")
+        for name in ("warm_up", "muon_rate", "weight_decay", "muon_weight_decay", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
+        if self.minutes is not None and not self.minutes > 0:
+            raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
+        """Return the config that `to_dict` described; an unknown field raises ValueError."""
+        return cls(**fields_from(cls, values))

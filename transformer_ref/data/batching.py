@@ -1,0 +1,99 @@
+"""Sentences of ids become batches of similar length (chapter 10)."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Batch(NamedTuple):
+    """What one training step needs: the target twice, as the decoder's input and as the labels to predict."""
+
+    source: Tensor  # (batch, source), ending in eos
+    target_input: Tensor  # (batch, target), beginning with bos
+    target_labels: Tensor  # (batch, target), ending in eos
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on that device."""
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+
+
+def pad_sequences(sequences: Sequence[Sequence[int]], pad: int) -> Tensor:
+    """Return the sequences as rows of one tensor, (batch, longest), filled up with `pad` at the end."""
+    longest = max((len(sequence) for sequence in sequences), default=0)
+    rows = [[*sequence, *[pad] * (longest - len(sequence))] for sequence in sequences]
+    return torch.tensor(rows, dtype=torch.int64).view(len(sequences), longest)  # (batch, longest)
+
+
+def shift_right(labels: Tensor, bos: int) -> Tensor:
+    """Return the decoder's input for these labels: bos first, the last label dropped; (batch, target) both."""
+    return torch.cat([torch.full_like(labels[:, :1], bos), labels[:, :-1]], dim=1)  # (batch, target)
+
+
+def token_batches(lengths: Sequence[int], max_tokens: int,
+                  generator: torch.Generator | None = None) -> list[list[int]]:
+    """Return lists of indices, each index once; no padded batch has more than `max_tokens` cells.
+
+    lengths: tokens of each item; generator: mixes items of equal length, then the order of the batches.
+    Without one the batches come from short to long. Raises ValueError naming an item longer than max_tokens.
+    """
+    for item, length in enumerate(lengths):
+        if length > max_tokens:
+            raise ValueError(
+                f"lengths: expected at most max_tokens ({max_tokens}), got {length} for item {item}")
+    order = range(len(lengths)) if generator is None else _shuffled(len(lengths), generator)
+    batches: list[list[int]] = []
+    for item in sorted(order, key=lambda item: lengths[item]):  # the newest item is the longest
+        if not batches or lengths[item] * (len(batches[-1]) + 1) > max_tokens:
+            batches.append([])
+        batches[-1].append(item)
+    if generator is None:
+        return batches
+    return [batches[place] for place in _shuffled(len(batches), generator)]
+
+
+def _shuffled(count: int, generator: torch.Generator) -> list[int]:
+    return torch.randperm(count, generator=generator).tolist()
+
+
+class BatchStream:
+    """Batches without end, each epoch in another order; (epoch, position) says where it is and can be set.
+
+    sources, targets: ids without special tokens; max_tokens: cells of the longer side of a batch.
+    pad, bos, eos: the special ids; seed: what the order depends on, and nothing else.
+    """
+
+    def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], max_tokens: int,
+                 pad: int, bos: int, eos: int, seed: int) -> None:
+        if len(sources) != len(targets) or not sources:
+            raise ValueError(f"targets: expected one for each of {len(sources)} sources (at least one), "
+                             f"got {len(targets)}")
+        self.sources, self.targets, self.max_tokens = sources, targets, max_tokens
+        self.pad, self.bos, self.eos, self.seed = pad, bos, eos, seed
+        self.epoch, self.position = 0, 0
+        self._lengths = [max(len(source), len(target)) + 1  # eos follows
+                         for source, target in zip(sources, targets, strict=True)]
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            order = self._order()
+            while self.position < len(order):
+                items = order[self.position]
+                self.position += 1
+                yield self.batch(items)
+            self.epoch, self.position = self.epoch + 1, 0
+
+    def one_epoch(self) -> Iterator[Batch]:
+        """Yield each item once, from short to long, wherever the stream stands."""
+        return (self.batch(items) for items in token_batches(self._lengths, self.max_tokens))
+
+    def batch(self, items: Sequence[int]) -> Batch:
+        """Return these items as one batch."""
+        sources = [[*self.sources[item], self.eos] for item in items]
+        labels = pad_sequences([[*self.targets[item], self.eos] for item in items], self.pad)
+        return Batch(pad_sequences(sources, self.pad), shift_right(labels, self.bos), labels)
+
+    def _order(self) -> list[list[int]]:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        return token_batches(self._lengths, self.max_tokens, generator)

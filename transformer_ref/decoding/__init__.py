@@ -1,0 +1,1 @@
+"""A source's ids become a target's ids, one word at a time."""

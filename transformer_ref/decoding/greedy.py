@@ -1,0 +1,38 @@
+"""The likeliest next token, again and again (chapter 11)."""
+
+import torch
+from torch import Tensor
+
+from transformer_ref.model.transformer import Transformer
+
+
+@torch.inference_mode()
+def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_cache: bool = True) -> Tensor:
+    """Return for each source the tokens found by taking the likeliest one at each step.
+
+    model: in evaluation mode; source_ids: (batch, source), padded at the end.
+    max_length: the most tokens to add to bos; use_cache: False computes every step from the beginning.
+    Returns (batch, at most max_length + 1): bos, the tokens, eos where it was reached, then pads.
+    Raises ValueError when the model is in training mode, where dropout would make the answer random.
+    """
+    if model.training:
+        raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
+    config = model.config
+    encoded = model.encode(source_ids)
+    cache = model.new_cache() if use_cache else None
+    target = source_ids.new_full((source_ids.shape[0], max_length + 1), config.pad)  # (batch, target)
+    target[:, 0] = config.bos
+    open_rows = torch.arange(source_ids.shape[0], device=source_ids.device)  # the sentences without eos
+    for step in range(1, max_length + 1):
+        seen = target[open_rows, step - 1:step] if use_cache else target[open_rows, :step]
+        hidden = model.decode(seen, encoded, cache).hidden[:, -1]  # (open, d_model)
+        chosen = model.logits(hidden).argmax(dim=-1)  # (open,)
+        target[open_rows, step] = chosen
+        unfinished = (chosen != config.eos).nonzero().squeeze(1)
+        if len(unfinished) == 0:
+            return target[:, :step + 1]
+        if len(unfinished) < len(open_rows):
+            open_rows, encoded = open_rows[unfinished], encoded.select(unfinished)
+            if use_cache:
+                cache.select(unfinished)
+    return target

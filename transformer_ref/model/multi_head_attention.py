@@ -1,0 +1,87 @@
+"""Several attentions side by side (chapter 06).
+
+    MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O
+    head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+
+Vaswani et al. 2017, section 3.2.2. One softmax makes one average; h heads make h of them, each over its own
+d_head = d_model / h features. The matrices W_1^Q ... W_h^Q stand side by side in one (d_model, d_model)
+matrix, so all heads are projected at once and then told apart by cutting the features into h pieces.
+"""
+
+from torch import Tensor, nn
+
+from transformer_ref.model.attention import AttentionResult, attend, attention_weights, fused_attention
+from transformer_ref.model.key_value_cache import KeysAndValues, KeyValueCache
+from transformer_ref.shapes import expect_shape
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """Return the features of each token cut into `heads` pieces, the head axis moved before the tokens.
+
+    x: (batch, length, d_model). Returns (batch, heads, length, d_head).
+    Raises ValueError when d_model is no multiple of heads.
+    """
+    expect_shape("x", x, "batch", "length", "d_model")
+    batch, length, d_model = x.shape
+    if d_model % heads:
+        raise ValueError(f"d_model: expected a multiple of heads ({heads}), got {d_model}")
+    pieces = x.reshape(batch, length, heads, d_model // heads)  # (batch, length, heads, d_head)
+    return pieces.transpose(1, 2)  # (batch, heads, length, d_head)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Return each token's pieces side by side again: the inverse of `split_heads`.
+
+    x: (batch, heads, length, d_head). Returns (batch, length, d_model).
+    """
+    expect_shape("x", x, "batch", "heads", "length", "d_head")
+    return x.transpose(1, 2).flatten(start_dim=2)  # (batch, length, d_model)
+
+
+class MultiHeadAttention(nn.Module):
+    """Project, split, attend, merge, project.
+
+    d_model: width of the tokens, a multiple of `heads`; dropout: on the weights, while training;
+    bias: whether the four projections add one. Raises ValueError when d_model is no multiple of heads.
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0, bias: bool = True) -> None:
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model: expected a multiple of heads ({heads}), got {d_model}")
+        self.heads = heads
+        self.project_query = nn.Linear(d_model, d_model, bias=bias)  # W^Q
+        self.project_key = nn.Linear(d_model, d_model, bias=bias)  # W^K
+        self.project_value = nn.Linear(d_model, d_model, bias=bias)  # W^V
+        self.project_output = nn.Linear(d_model, d_model, bias=bias)  # W^O
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, query_input: Tensor, key_value_input: Tensor | None = None, mask: Tensor | None = None,
+                cache: KeyValueCache | None = None, need_weights: bool = False) -> AttentionResult:
+        """Return the attended tokens (batch, query, d_model) and, on request, each head's weights.
+
+        query_input: (batch, query, d_model), the tokens that ask.
+        key_value_input: (batch, key, d_model), the tokens that answer; None means the tokens that ask
+            (self-attention), another tensor makes it cross-attention.
+        mask: boolean, broadcastable to (batch, heads, query, key), True = may attend; None allows all.
+        cache: keys and values of earlier calls. Self-attention adds its new ones; cross-attention computes
+            them on the first call and reuses them after that.
+        need_weights: also return the weights, (batch, heads, query, key), by the explicit path.
+        """
+        query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
+        key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
+        if need_weights or (self.training and self.dropout.p > 0):
+            weights = attention_weights(query, key, mask)  # (batch, heads, query, key)
+            attended = attend(self.dropout(weights), value)  # (batch, heads, query, d_head)
+        else:
+            attended, weights = fused_attention(query, key, value, mask)  # (batch, heads, query, d_head)
+        return AttentionResult(self.project_output(merge_heads(attended)), weights)  # (batch, query, d_model)
+
+    def _keys_and_values(self, query_input: Tensor, key_value_input: Tensor | None,
+                         cache: KeyValueCache | None) -> KeysAndValues:
+        if key_value_input is not None and cache is not None and cache.held is not None:
+            return cache.held
+        asked = query_input if key_value_input is None else key_value_input  # (batch, key, d_model)
+        new = KeysAndValues(split_heads(self.project_key(asked), self.heads),
+                            split_heads(self.project_value(asked), self.heads))  # (batch, heads, key, d_head)
+        return new if cache is None else cache.append(new)

@@ -1,0 +1,68 @@
+"""Where a token stands, as a vector added to it (chapter 07)."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.shapes import expect_shape
+
+BASE = 10_000  # Vaswani et al. 2017, section 3.5: wavelengths from 2 pi to 10000 * 2 pi
+
+Layout = Literal["interleaved", "concatenated"]
+
+
+def sinusoidal_table(length: int, d_model: int, layout: Layout = "interleaved") -> Tensor:
+    """Return a sine and a cosine of each position for each of d_model / 2 frequencies.
+
+        PE(pos, 2i)   = sin( pos / 10000^(2i / d_model) )
+        PE(pos, 2i+1) = cos( pos / 10000^(2i / d_model) )
+
+    layout: "interleaved" as in the formula (section 3.5), or "concatenated", all sines before all cosines,
+        as some pretrained models have it: the same numbers in another order.
+    An odd d_model has one sine more than cosines. Returns (length, d_model) in the default dtype; the
+    angles are computed in float64, where large positions keep their fraction of a turn.
+    """
+    position = torch.arange(length, dtype=torch.float64)
+    two_i = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angle = position[:, None] / BASE ** (two_i / d_model)  # (length, sines)
+    sine, cosine = angle.sin(), angle[:, : d_model // 2].cos()
+    table = torch.cat([sine, cosine], dim=-1)  # (length, d_model)
+    if layout == "interleaved":
+        table = torch.empty_like(table)
+        table[:, 0::2], table[:, 1::2] = sine, cosine
+    elif layout != "concatenated":
+        raise ValueError(f'layout: expected "interleaved" or "concatenated", got "{layout}"')
+    return table.to(torch.get_default_dtype())
+
+
+class SinusoidalPositions(nn.Module):
+    """Adds the sinusoidal table, which is not learned and not saved."""
+
+    def __init__(self, max_length: int, d_model: int, layout: Layout = "interleaved") -> None:
+        super().__init__()
+        self.register_buffer("table", sinusoidal_table(max_length, d_model, layout), persistent=False)
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Return x, (batch, length, d_model), plus the rows of positions offset, offset + 1, ..."""
+        return x + _rows(self.table, x, offset)
+
+
+class LearnedPositions(nn.Module):
+    """Adds one learned vector a position; a position never seen in training has none worth having."""
+
+    def __init__(self, max_length: int, d_model: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model ** 0.5)
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Return x, (batch, length, d_model), plus the rows of positions offset, offset + 1, ..."""
+        return x + _rows(self.table, x, offset)
+
+
+def _rows(table: Tensor, x: Tensor, offset: int) -> Tensor:
+    expect_shape("x", x, "batch", "length", table.shape[1])
+    end = offset + x.shape[1]
+    if end > table.shape[0]:
+        raise ValueError(f"length: expected at most {table.shape[0]} positions, got {end}")
+    return table[offset:end]  # (length, d_model)

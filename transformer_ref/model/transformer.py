@@ -1,0 +1,97 @@
+"""The whole model: source ids and target ids become logits (chapter 09)."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.config import ModelConfig
+from transformer_ref.model.decoder import Decoded, Decoder
+from transformer_ref.model.embedding import Embedding
+from transformer_ref.model.encoder import Encoder
+from transformer_ref.model.key_value_cache import DecoderCache
+from transformer_ref.model.masks import causal_mask, padding_mask
+from transformer_ref.model.positional_encoding import SinusoidalPositions
+
+
+class Encoded(NamedTuple):
+    """A batch of sources, read."""
+
+    memory: Tensor  # (batch, source, d_model)
+    mask: Tensor  # (batch, 1, 1, source), True at real tokens
+    weights: list[Tensor]  # one (batch, heads, source, source) a layer, or nothing
+
+    def select(self, rows: Tensor) -> "Encoded":
+        """Return the given rows of the batch, in the given order; a row may be repeated."""
+        return Encoded(self.memory[rows], self.mask[rows], [weights[rows] for weights in self.weights])
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of Vaswani et al. 2017, figure 1.
+
+    config: its sizes and variant; generator: where the first weights are drawn from.
+    """
+
+    def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = Embedding(config.source_vocabulary, config.d_model)
+        self.target_embedding = Embedding(config.target_vocabulary, config.d_model)
+        self.positions = SinusoidalPositions(config.max_length, config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=False)
+        if config.tie_embeddings:
+            self.source_embedding.table = self.output.weight = self.target_embedding.table
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw every weight anew: projections by Glorot and Bengio 2010, equation 16, biases zero."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight, generator=generator)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        for embedding in (self.source_embedding, self.target_embedding):  # last: the tied output is one too
+            embedding.reset_parameters(generator)
+
+    def encode(self, source_ids: Tensor, need_weights: bool = False) -> Encoded:
+        """Return the source read by the encoder, to be decoded as often as needed.
+
+        source_ids: (batch, source), padded at the end; need_weights: also keep every head's weights.
+        Raises ValueError when the source is longer than max_length.
+        """
+        mask = padding_mask(source_ids, self.config.pad)  # (batch, 1, 1, source)
+        x = self.positions(self.source_embedding(source_ids))  # (batch, source, d_model)
+        memory, weights = self.encoder(self.dropout(x), mask, need_weights)
+        return Encoded(memory, mask, weights)
+
+    def decode(self, target_ids: Tensor, encoded: Encoded, cache: DecoderCache | None = None,
+               need_weights: bool = False) -> Decoded:
+        """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
+
+        target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens
+            that earlier calls with this cache have not seen.
+        A real token never sees the padding, which comes after it, so the causal mask is mask enough.
+        Raises ValueError when the target is longer than max_length.
+        """
+        offset = 0 if cache is None else cache.length
+        mask = causal_mask(target_ids.shape[1], offset, target_ids.device)  # (target, offset + target)
+        x = self.positions(self.target_embedding(target_ids), offset)  # (batch, target, d_model)
+        return self.decoder(self.dropout(x), encoded.memory, mask, encoded.mask, cache, need_weights)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return a score for each token of the vocabulary: (..., d_model) -> (..., vocabulary)."""
+        return self.output(hidden)
+
+    def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
+        """Return logits (batch, target, vocabulary): row t scores the token that follows target token t.
+
+        source_ids: (batch, source); target_input_ids: (batch, target), beginning with bos.
+        """
+        return self.logits(self.decode(target_input_ids, self.encode(source_ids)).hidden)
+
+    def new_cache(self) -> DecoderCache:
+        """Return an empty cache for `decode`."""
+        return DecoderCache(self.config.decoder_layers)

@@ -1,0 +1,49 @@
+"""Errors at the public border that name the argument, what was expected and what came."""
+
+from types import EllipsisType
+
+import torch
+from torch import Tensor
+
+Axis = str | int | EllipsisType
+
+
+def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
+    """Return nothing if `tensor` has the axes described.
+
+    axes: one item an axis. A word stands for any size, an integer for exactly that size;
+        `...` in first place stands for any number of leading axes.
+    Raises TypeError when `tensor` is no tensor, ValueError when its shape differs, for example
+    "query: expected shape (batch, heads, query, d_head), got (2, 3)".
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    open_ended = axes[0] is ...
+    wanted = axes[1:] if open_ended else axes
+    shape = tuple(tensor.shape)
+    enough = len(shape) >= len(wanted) if open_ended else len(shape) == len(wanted)
+    if not enough or any(isinstance(axis, int) and axis != size
+                         for axis, size in zip(reversed(wanted), reversed(shape), strict=False)):
+        words = ", ".join("..." if axis is ... else str(axis) for axis in axes)
+        raise ValueError(f"{name}: expected shape ({words}), got {shape}")
+
+
+def expect_ids(name: str, ids: Tensor, *axes: Axis) -> None:
+    """Return nothing if `ids` holds 64-bit integers and has these axes; raises as `expect_shape` does."""
+    expect_shape(name, ids, *axes)
+    if ids.dtype != torch.int64:
+        raise TypeError(f"{name}: expected ids of dtype torch.int64, got {ids.dtype}")
+
+
+def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:
+    """Return nothing if `mask` is boolean and broadcasts to `sizes`.
+
+    Raises TypeError for another dtype (True = may attend leaves no room for numbers) and ValueError
+    for a shape that does not broadcast.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"{name}: expected a boolean tensor (True = may attend), got {got}")
+    if mask.dim() > len(sizes) or any(
+            have not in (1, size) for have, size in zip(reversed(mask.shape), reversed(sizes), strict=False)):
+        raise ValueError(f"{name}: expected a shape that broadcasts to {sizes}, got {tuple(mask.shape)}")

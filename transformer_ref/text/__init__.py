@@ -1,0 +1,1 @@
+"""Text becomes ids, and ids become text."""

@@ -1,0 +1,166 @@
+"""A line of text becomes ids, and ids become the line again (chapter 02).
+
+Two tokenizers share one interface: `WordTokenizer`, which a reader can follow word by word, and
+`SubwordTokenizer`, for real corpora. Runs of white space count as one space; apart from that, decoding what
+was encoded gives the text back. Both travel as JSON in a checkpoint.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import tokenizers
+
+from transformer_ref.special_tokens import EOS, SPECIAL_TOKENS
+from transformer_ref.text.vocabulary import Vocabulary
+
+JOINER = "\uffed"  # a small black square, which stands where two neighbors had no space between them
+
+
+class Tokenizer(Protocol):
+    """What the rest of the package knows of a tokenizer. BOS and EOS are added by whoever needs them."""
+
+    @property
+    def size(self) -> int:
+        """The number of ids, the special ones included."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a line, without BOS and EOS."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the line, up to the first EOS and without special tokens."""
+
+    def to_json(self) -> str:
+        """Return all that `tokenizer_from_json` needs."""
+
+
+class WordTokenizer:
+    """One token a word or punctuation mark; an Italian elision ("l'") is a word of its own.
+
+    A mark remembers where it touched its neighbor: "l'amico." is "l'■", "amico", "■.". So the words
+    themselves stay the same wherever they stand. A word that is not in the vocabulary is spelled, character
+    by character, and a character that is not there either is UNK.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    @classmethod
+    def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
+        """Return a tokenizer that knows each word seen `minimum_count` times, and every character seen."""
+        sentences = [_words(line) for line in lines]
+        words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS):]
+        characters = sorted({character for sentence in sentences for word in sentence for character in word}
+                            - {JOINER})
+        spelling = [JOINER, *characters, *(character + JOINER for character in characters)]
+        return cls(Vocabulary(list(dict.fromkeys([*words, *spelling]))))
+
+    @property
+    def size(self) -> int:
+        """The number of ids, the special ones included."""
+        return len(self.vocabulary)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a line, without BOS and EOS."""
+        pieces: list[str] = []
+        for word in _words(text):
+            pieces += [word] if word in self.vocabulary else _spelled(word)
+        return self.vocabulary.encode(pieces)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the line, up to the first EOS and without special tokens."""
+        return re.sub(f" ?{JOINER} ?", "", " ".join(self.vocabulary.decode(ids)))
+
+    def to_json(self) -> str:
+        """Return the vocabulary as JSON."""
+        return json.dumps({"kind": "word", "tokens": self.vocabulary.tokens[len(SPECIAL_TOKENS):]})
+
+
+class SubwordTokenizer:
+    """Byte-level byte-pair encoding by the `tokenizers` library: any text, any script, nothing unknown.
+
+    The library's ids are shifted past the four special ones, so no text can spell a special token.
+    """
+
+    def __init__(self, library_tokenizer: tokenizers.Tokenizer) -> None:
+        self._library_tokenizer = library_tokenizer
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], size: int) -> "SubwordTokenizer":
+        """Return a tokenizer with at most `size` ids, learned from the lines.
+
+        Raises ValueError when `size` has no room for the special tokens and the 256 bytes.
+        """
+        alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+        smallest = len(SPECIAL_TOKENS) + len(alphabet)
+        if size < smallest:
+            raise ValueError(f"size: expected at least {smallest} (special tokens and bytes), got {size}")
+        library_tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+        library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=size - len(SPECIAL_TOKENS), initial_alphabet=alphabet, show_progress=False)
+        library_tokenizer.train_from_iterator((_single_spaced(line) for line in lines), trainer)
+        return cls(library_tokenizer)
+
+    @property
+    def size(self) -> int:
+        """The number of ids, the special ones included."""
+        return len(SPECIAL_TOKENS) + self._library_tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a line, without BOS and EOS."""
+        if not text.strip():
+            return []
+        return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(_single_spaced(text)).ids]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the line, up to the first EOS and without special tokens."""
+        ids = list(ids)
+        ordinary = ids[:ids.index(EOS)] if EOS in ids else ids
+        shifted = [id - len(SPECIAL_TOKENS) for id in ordinary if id >= len(SPECIAL_TOKENS)]
+        return self._library_tokenizer.decode(shifted).removeprefix(" ")
+
+    def to_json(self) -> str:
+        """Return the library's own description as JSON."""
+        return json.dumps({"kind": "subword", "library": json.loads(self._library_tokenizer.to_str())})
+
+
+def tokenizer_from_json(text: str) -> Tokenizer:
+    """Return the tokenizer that `to_json` described; raises ValueError for a kind that does not exist."""
+    description = json.loads(text)
+    if description["kind"] == "word":
+        return WordTokenizer(Vocabulary(description["tokens"]))
+    if description["kind"] == "subword":
+        return SubwordTokenizer(tokenizers.Tokenizer.from_str(json.dumps(description["library"])))
+    raise ValueError(f'kind: expected "word" or "subword", got "{description["kind"]}"')
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(text: str) -> list[str]:
+    """Return words and marks; a joiner shows where a mark, or an elided word, touched its neighbor."""
+    words: list[str] = []
+    for chunk in text.replace(JOINER, " ").split():
+        touching = re.findall(r"\w+['’]?|[^\w]", chunk)
+        for position, word in enumerate(touching):
+            if position and not word[0].isalnum():
+                words.append(JOINER + word)
+            elif position:
+                words[-1] += JOINER
+                words.append(word)
+            else:
+                words.append(word)
+    return words
+
+
+def _spelled(word: str) -> list[str]:
+    """Return the characters of a word, joined to each other, with the word's own joiners at its ends."""
+    characters = word.strip(JOINER)
+    spelled = [character + JOINER for character in characters]
+    if not word.endswith(JOINER):
+        spelled[-1] = characters[-1]
+    return [JOINER, *spelled] if word.startswith(JOINER) else spelled

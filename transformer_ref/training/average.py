@@ -1,0 +1,32 @@
+"""A running mean of the weights: smoother, and usually a little better, than the last ones (chapter 12)."""
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    """An exponential moving mean of a model's parameters.
+
+    decay: the share kept at each update; early updates keep less, so the first weights are soon forgotten.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.updates = 0
+        self.means = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        """Move the mean toward the model's weights."""
+        self.updates += 1
+        decay = min(self.decay, (self.updates + 1) / (self.updates + 10))
+        for name, parameter in model.named_parameters():
+            self.means[name].lerp_(parameter, 1 - decay)
+
+    @torch.no_grad()
+    def swap(self, model: nn.Module) -> None:
+        """Exchange the model's weights and the mean; a second call undoes the first."""
+        for name, parameter in model.named_parameters():
+            kept: Tensor = parameter.clone()
+            parameter.copy_(self.means[name])
+            self.means[name].copy_(kept)

@@ -1,0 +1,159 @@
+"""A trained model in one file, and an unfinished training in another (chapter 10).
+
+Both are safetensors: no code runs when they are read. The model's config and its tokenizers stand in the
+file's header as JSON, so a checkpoint needs nothing beside it. A file is written under a temporary name, then
+renamed.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
+from transformer_ref.training.trainer import Training
+
+CPU = torch.device("cpu")
+MODEL_FILE, TRAINING_FILE = "model.safetensors", "training.safetensors"
+
+
+class Checkpoint(NamedTuple):
+    """A model in evaluation mode, what it reads and writes with, and notes such as its corpus."""
+
+    model: Transformer
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    notes: dict[str, Any]
+
+
+def save_checkpoint(folder: str | Path, model: Transformer, source_tokenizer: Tokenizer,
+                    target_tokenizer: Tokenizer, notes: Mapping[str, Any]) -> Path:
+    """Write the model into a folder, which is made if need be, and return the file's path.
+
+    notes: plain values to keep beside it, such as the corpus it was trained on.
+    """
+    header = {"config": model.config.to_dict(), "notes": dict(notes),
+              "source_tokenizer": source_tokenizer.to_json(), "target_tokenizer": target_tokenizer.to_json()}
+    return _write(Path(folder) / MODEL_FILE, _unshared(model), header)
+
+
+def load_checkpoint(folder: str | Path, device: torch.device = CPU,
+                    expected: ModelConfig | None = None) -> Checkpoint:
+    """Return what `save_checkpoint` wrote.
+
+    folder: where it wrote, or the file itself; expected: a config that the file's must equal.
+    Raises FileNotFoundError, or ValueError naming the field that does not fit.
+    """
+    path = Path(folder) if Path(folder).is_file() else Path(folder) / MODEL_FILE
+    tensors, header = _read(path, device)
+    config = ModelConfig.from_dict(header["config"])
+    if expected:
+        _expect_equal(path, config.to_dict(), expected.to_dict())
+    source_tokenizer = tokenizer_from_json(header["source_tokenizer"])
+    target_tokenizer = tokenizer_from_json(header["target_tokenizer"])
+    sizes = {"source_vocabulary": source_tokenizer.size, "target_vocabulary": target_tokenizer.size}
+    _expect_equal(path, sizes, {name: getattr(config, name) for name in sizes})
+    model = Transformer(config).to(device)
+    _load_weights(path, model, tensors)
+    return Checkpoint(model.eval(), source_tokenizer, target_tokenizer, header["notes"])
+
+
+def save_training(folder: str | Path, training: Training) -> Path:
+    """Write all that `load_training` needs to go on exactly where this training stands."""
+    tensors = {f"model.{name}": tensor for name, tensor in _unshared(training.model).items()}
+    tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
+    tensors["random.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    header = {"config": training.config.to_dict(), "step": training.step, "seconds": training.seconds,
+              "epoch": training.stream.epoch, "position": training.stream.position}
+    if training.average:
+        tensors |= {f"average.{name}": tensor for name, tensor in training.average.means.items()}
+        header["average_updates"] = training.average.updates
+    return _write(Path(folder) / TRAINING_FILE, tensors, header)
+
+
+def load_training(folder: str | Path, training: Training) -> None:
+    """Set a freshly built training to where the saved one stood; the numbers of steps and minutes may differ.
+
+    Raises FileNotFoundError, or ValueError naming the field that does not fit.
+    """
+    path = Path(folder) / TRAINING_FILE
+    tensors, header = _read(path, CPU)
+    saved, wanted = header["config"], training.config.to_dict()
+    TrainingConfig.from_dict(saved)
+    _expect_equal(path, _without_length(saved), _without_length(wanted))
+    _load_weights(path, training.model, _part(tensors, "model."))
+    training.optimizer.load_tensors(_part(tensors, "optimizer."))
+    if training.average:
+        for name, mean in _part(tensors, "average.").items():
+            training.average.means[name].copy_(mean)
+        training.average.updates = header["average_updates"]
+    training.step, training.seconds = header["step"], header["seconds"]
+    training.stream.epoch, training.stream.position = header["epoch"], header["position"]
+    torch.set_rng_state(tensors["random.cpu"])
+    if torch.cuda.is_available() and "random.cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+
+
+def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
+    """Write under a temporary name, then rename: whoever reads sees the old file or the new one, never a half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
+                  metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()})
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    if not path.is_file():
+        raise FileNotFoundError(f"checkpoint: expected the file {path}, got nothing")
+    try:
+        with safe_open(path, framework="pt", device=str(device)) as file:
+            header = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise ValueError(f"checkpoint: expected a complete safetensors file, got {path} ({error})") from error
+    if "config" not in header:
+        raise ValueError(f"checkpoint: expected a config in the header of {path}, got {sorted(header)}")
+    return tensors, header
+
+
+def _unshared(model: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters, each once: tied tables are one parameter; buffers are computed, not learned."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def _load_weights(path: Path, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    shapes = {name: tuple(tensor.shape) for name, tensor in _unshared(model).items()}
+    _expect_equal(path, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, shapes)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[name])
+
+
+def _expect_equal(path: Path, got: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    for name in sorted(got.keys() | expected.keys()):
+        have, want = (values.get(name, "nothing") for values in (got, expected))
+        if have != want:
+            raise ValueError(f"{name}: expected {want}, got {have} in {path}")
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _without_length(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name not in ("steps", "minutes")}

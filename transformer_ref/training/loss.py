@@ -1,0 +1,45 @@
+"""How wrong the scores are, averaged over real tokens (chapter 10)."""
+
+import torch
+from torch import Tensor
+
+from transformer_ref.shapes import expect_ids, expect_shape
+
+
+def masked_cross_entropy(logits: Tensor, labels: Tensor, pad: int) -> Tensor:
+    """Return the mean of -log p(label) over the labels that are not `pad`, in nats; 0 if there is none.
+
+    logits: (batch, target, vocabulary); labels: (batch, target).
+    """
+    return label_smoothed_cross_entropy(logits, labels, pad, smoothing=0.0)
+
+
+def label_smoothed_cross_entropy(logits: Tensor, labels: Tensor, pad: int, smoothing: float) -> Tensor:
+    """Return the mean cross-entropy against `smooth_targets`, in nats, without building them.
+
+    logits: (batch, target, vocabulary); labels: (batch, target); smoothing: in [0, 1).
+    Source: Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4 (epsilon = 0.1).
+    """
+    expect_shape("logits", logits, "batch", "target", "vocabulary")
+    expect_ids("labels", labels, *logits.shape[:2])
+    real = labels != pad  # (batch, target)
+    labels = labels[real]  # (real,)
+    log_p = logits[real].log_softmax(dim=-1)  # (real, vocabulary)
+    of_label = log_p.gather(-1, labels[:, None]).squeeze(-1)  # (real,)
+    loss = -of_label
+    if smoothing:
+        of_others = log_p.sum(dim=-1) - of_label - log_p[:, pad]  # (real,)
+        loss = -(1 - smoothing) * of_label - smoothing / (logits.shape[-1] - 2) * of_others
+    return loss.sum() / max(len(labels), 1)
+
+
+def smooth_targets(labels: Tensor, vocabulary: int, smoothing: float, pad: int) -> Tensor:
+    """Return the wished-for probabilities: 1 - smoothing for the label, the rest for all others but pad.
+
+    labels: (batch, target). Returns (batch, target, vocabulary); rows whose label is pad are all zero.
+    """
+    expect_ids("labels", labels, "batch", "target")
+    targets = torch.full((*labels.shape, vocabulary), smoothing / (vocabulary - 2), device=labels.device)
+    targets.scatter_(-1, labels[..., None], 1 - smoothing)  # (batch, target, vocabulary)
+    targets[..., pad] = 0
+    return targets.masked_fill(labels[..., None] == pad, 0)

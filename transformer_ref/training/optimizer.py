@@ -1,0 +1,77 @@
+"""Which rule moves which weight (chapter 10).
+
+AdamW moves everything, or, with Muon, everything but the matrices between hidden layers. Muon (Jordan et al.
+2024) turns a matrix's momentum into the nearest orthogonal one, so that no direction is left behind.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.config import TrainingConfig
+
+
+class OptimizerGroup:
+    """Several torch optimizers that step together; each keeps the peak learning rate it was made with."""
+
+    def __init__(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+        self.optimizers = list(optimizers)
+        self._peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
+
+    def scale_rates(self, factor: float) -> None:
+        """Set each learning rate to this share of its peak."""
+        for optimizer, peaks in zip(self.optimizers, self._peaks, strict=True):
+            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                group["lr"] = peak * factor
+
+    def zero_grad(self) -> None:
+        """Forget every gradient."""
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
+
+    def step(self) -> None:
+        """Move every weight."""
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what the optimizers remember, by a name for each tensor."""
+        return {
+            f"{place}.{parameter}.{name}": tensor
+            for place, optimizer in enumerate(self.optimizers)
+            for parameter, memory in optimizer.state_dict()["state"].items()
+            for name, tensor in memory.items()
+        }
+
+    def load_tensors(self, tensors: dict[str, Tensor]) -> None:
+        """Remember what `tensors()` gave."""
+        states: list[dict[int, dict[str, Tensor]]] = [{} for _ in self.optimizers]
+        for key, tensor in tensors.items():
+            place, parameter, name = key.split(".", 2)
+            states[int(place)].setdefault(int(parameter), {})[name] = tensor
+        for optimizer, state in zip(self.optimizers, states, strict=True):
+            optimizer.load_state_dict(
+                {"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def build_optimizer(model: nn.Module, config: TrainingConfig) -> OptimizerGroup:
+    """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest."""
+    hidden = list(hidden_matrices(model)) if config.muon_rate else []
+    chosen = {id(parameter) for parameter in hidden}
+    rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
+    adam = torch.optim.AdamW(rest, lr=config.learning_rate, betas=(config.beta_1, config.beta_2), eps=1e-9,
+                             weight_decay=config.weight_decay)
+    if not hidden:
+        return OptimizerGroup([adam])
+    muon = torch.optim.Muon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
+                            adjust_lr_fn="match_rms_adamw")
+    return OptimizerGroup([adam, muon])
+
+
+def hidden_matrices(model: nn.Module) -> Iterator[Tensor]:
+    """Yield the weights between hidden vectors: those of every linear layer but the output."""
+    tables = {id(table) for name, table in model.named_parameters() if "embedding" in name}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear) and name != "output" and id(module.weight) not in tables:
+            yield module.weight

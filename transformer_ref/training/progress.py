@@ -1,0 +1,54 @@
+"""What a waiting person sees: step, loss, speed, time left, on one line of stderr."""
+
+import sys
+from typing import TextIO
+
+from transformer_ref.training.trainer import Progress
+
+MEMORY = 0.95  # share of the running mean that each new loss leaves of it
+LINES_WITHOUT_TERMINAL = 20  # in a log, so many lines in all instead of one that is rewritten
+
+
+class ProgressLine:
+    """Called after each step; in a terminal it rewrites one line, in a log it writes a line now and then."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._loss: float | None = None
+        self._tokens = 0
+        self._first_seconds: float | None = None
+        self._written = 0
+
+    def __call__(self, progress: Progress) -> None:
+        before = progress.loss if self._loss is None else self._loss
+        self._loss = MEMORY * before + (1 - MEMORY) * progress.loss
+        if self._first_seconds is None:  # speed is measured from here on: the first step is a slow one
+            self._first_seconds = progress.seconds
+        else:
+            self._tokens += progress.tokens
+        line = self.line(progress)
+        if self._stream.isatty():
+            self._stream.write(f"\r{line}\x1b[K" + ("\n" if progress.share >= 1 else ""))
+        elif progress.share * LINES_WITHOUT_TERMINAL >= self._written:
+            self._written = int(progress.share * LINES_WITHOUT_TERMINAL) + 1
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def line(self, progress: Progress) -> str:
+        """Return "step 120 (13 %)  loss 1.84  9,800 tokens/s  0:48 left"."""
+        seconds = progress.seconds - self._first_seconds
+        speed = f"{self._tokens / seconds:,.0f}" if seconds > 0 else "?"
+        left = progress.seconds / progress.share * (1 - progress.share) if progress.share else 0.0
+        return (f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}  {speed} tokens/s  "
+                f"{clock(left)} left")
+
+    def interrupt(self, text: str) -> None:
+        """Write a line of its own between two updates."""
+        self._stream.write(f"\r{text}\x1b[K\n" if self._stream.isatty() else f"{text}\n")
+
+
+def clock(seconds: float) -> str:
+    """Return 75 as "1:15" and 3700 as "1:01:40"."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,27 @@
+"""How large each step is (chapter 10)."""
+
+import math
+
+FINAL_FACTOR = 0.02  # the share of the peak that the cosine ends at
+
+
+def noam_rate(step: int, d_model: int, warm_up: int) -> float:
+    """Return the learning rate of a step, counted from 1: linear growth, then 1 / sqrt(step).
+
+    Source: Vaswani et al. 2017, equation 3. Raises ValueError for a step below 1.
+    """
+    if step < 1:
+        raise ValueError(f"step: expected at least 1, got {step}")
+    return d_model ** -0.5 * min(step ** -0.5, step * warm_up ** -1.5)
+
+
+def cosine_factor(step: int, warm_up: int, progress: float) -> float:
+    """Return the share of the peak learning rate: linear growth over `warm_up` steps, then half a cosine.
+
+    step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
+    Source of the cosine: Loshchilov and Hutter 2017, equation 5. Raises ValueError for a step below 1.
+    """
+    if step < 1:
+        raise ValueError(f"step: expected at least 1, got {step}")
+    fallen = (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0))) / 2
+    return min(step / max(warm_up, 1), 1.0) * (FINAL_FACTOR + (1 - FINAL_FACTOR) * fallen)
