@@ -1,5 +1,6 @@
 """The committed notebooks: what solutions generate, in the form that nbgrader and learners rely on."""
 
+import html
 import json
 import re
 import shutil
@@ -82,7 +83,7 @@ def test_the_folded_hints_are_the_catalogues(assignment):
     cells = {cell["id"]: source_of(cell) for cell in cells_of("exercises", assignment)}
     for exercise in assignment.exercises:
         folded = re.findall(r"</summary>\s*(.*?)\s*</details>", cells[f"{exercise.id}-hints"], re.DOTALL)
-        assert [hint.lower() for hint in folded] == [hint.lower() for hint in exercise.hints]
+        assert [html.unescape(hint).lower() for hint in folded] == [hint.lower() for hint in exercise.hints]
 
 
 @by_assignment
