@@ -23,7 +23,7 @@ from autograder.check import JUDGE_SOCKET
 from autograder.course import CHECK_SUFFIX
 from autograder.exercise import Assignment, Exercise
 from autograder.judge import draw_key, judge_remote
-from autograder.verdict import Verdict, render
+from autograder.verdict import Verdict, as_record, render
 
 
 class JudgedExecute(Execute):
@@ -164,6 +164,6 @@ def _write(cell: NotebookNode, verdict: Verdict) -> None:
     score = new_output(
         "execute_result",
         data={"text/plain": repr(min(most, float(verdict.points)))},
-        metadata={"judged": True},
+        metadata={"judged": as_record(verdict)},  # read by the feedback pages and the dashboard
     )
     cell.outputs = [new_output("stream", name="stdout", text=render(verdict) + "\n"), score]

@@ -92,6 +92,21 @@ class Verdict:
         return next(outcome for outcome in self.outcomes if not outcome.passed)
 
 
+def as_record(verdict: Verdict) -> dict[str, Any]:
+    """What is kept of a verdict beside its report: plain values, nothing of a hidden input."""
+    found = verdict.misconception
+    return {
+        "exercise": verdict.exercise.id,
+        "points": verdict.points,
+        "passed": verdict.passed,
+        "blank": verdict.blank,
+        "forbidden": verdict.forbidden,
+        "checked": bool(verdict.outcomes) or verdict.forbidden,
+        "misconception": found.name if found else None,
+        "message": verdict.explanation() if verdict.outcomes else verdict.message,
+    }
+
+
 def render(verdict: Verdict) -> str:
     """The report, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
     exercise = verdict.exercise
