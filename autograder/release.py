@@ -1,5 +1,6 @@
 """From solutions/ to exercises/, once it is proven that the solutions earn everything and the blanks nothing."""
 
+import argparse
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +9,16 @@ from autograder import catalogue, course
 from autograder.exercise import Assignment, Exercise
 from autograder.trial import Trials
 from autograder.verdict import Verdict
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="only these (default: all)")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Release what the command line names."""
+    return release(chosen.assignments)
 
 
 def release(ids: Sequence[str], root: Path | None = None) -> int:

@@ -3,6 +3,8 @@
 One warm process holds torch and forks a child for each file; the judge stays here.
 """
 
+import argparse
+import json
 import multiprocessing
 import os
 import socket
@@ -13,9 +15,31 @@ from pathlib import Path
 from autograder import catalogue, course, kernel, rules, wire
 from autograder.exercise import Exercise
 from autograder.judge import draw_key, judge_remote
-from autograder.verdict import Verdict
+from autograder.verdict import Verdict, render
 
 START_SECONDS = 60.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("exercise", help='the exercise\'s id, such as "attention-weights"')
+    parser.add_argument("answers", nargs="+", type=Path, metavar="ANSWER.py", help="files that hold one answer each")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print each file's verdict as it comes. Raises CourseError for an exercise that does not exist."""
+    exercise = catalogue.find(chosen.exercise)
+    if exercise is None:
+        raise course.CourseError(
+            f"There is no exercise {chosen.exercise!r}. The exercises are: {', '.join(catalogue.exercises())}."
+        )
+    for file, judged in try_files(exercise, chosen.answers, course.find_root()):
+        if chosen.json:
+            print(json.dumps(_as_json(file, judged), ensure_ascii=False), flush=True)
+        else:
+            print(f"{file}\n{render(judged)}\n", flush=True)
+    return 0
 
 
 def try_files(exercise: Exercise, files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Verdict]]:
@@ -93,3 +117,14 @@ def _read(file: Path) -> str | OSError | UnicodeDecodeError:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return error
+
+
+def _as_json(file: Path, judged: Verdict) -> dict:
+    return {
+        "file": str(file),
+        "exercise": judged.exercise.id,
+        "points": judged.points,
+        "max_points": judged.exercise.points,
+        "misconception": judged.misconception.name if judged.misconception else None,
+        "message": judged.explanation(),
+    }
