@@ -5,9 +5,12 @@ A default is written here and nowhere else.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from transformer_ref.special_tokens import BOS, EOS, PAD
+
+Precision = Literal["fp32", "bf16", "auto"]
+PRECISIONS = get_args(Precision)
 
 
 def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -104,6 +107,7 @@ class TrainingConfig:
     clip: the greatest norm of all gradients together.
     average_decay: of the running mean of the weights, 0 for none.
     seed: of the first weights, of dropout and of the order of the data.
+    precision: "fp32", "bf16" (fp32 weights, bf16 arithmetic) or "auto", whichever is faster on the machine.
     Raises ValueError naming the field.
     """
 
@@ -121,6 +125,7 @@ class TrainingConfig:
     clip: float = 1.0
     average_decay: float = 0.0
     seed: int = 1
+    precision: Precision = "fp32"
 
     def __post_init__(self) -> None:
         for name in ("steps", "tokens_per_batch"):
@@ -137,6 +142,8 @@ class TrainingConfig:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
         if self.minutes is not None and not self.minutes > 0:
             raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {self.precision!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""

@@ -24,7 +24,8 @@ def label_smoothed_cross_entropy(logits: Tensor, labels: Tensor, pad: int, smoot
     expect_ids("labels", labels, *logits.shape[:2])
     real = labels != pad  # (batch, target)
     labels = labels[real]  # (real,)
-    log_p = logits[real].log_softmax(dim=-1)  # (real, vocabulary)
+    precise = torch.promote_types(logits.dtype, torch.float32)  # a sum over a vocabulary is not for bf16
+    log_p = logits[real].log_softmax(dim=-1, dtype=precise)  # (real, vocabulary)
     of_label = log_p.gather(-1, labels[:, None]).squeeze(-1)  # (real,)
     loss = -of_label
     if smoothing:

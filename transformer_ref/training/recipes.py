@@ -35,7 +35,7 @@ RECIPES = {
         model=dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024, dropout=0.1,
                    norm_first=True, tie_embeddings=True, max_length=256),
         training=TrainingConfig(steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3,
-                                average_decay=0.99)),
+                                average_decay=0.99, precision="auto")),
 }
 
 

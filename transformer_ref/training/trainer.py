@@ -11,9 +11,11 @@ from torch import nn
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.device import choose_precision
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.loss import label_smoothed_cross_entropy, masked_cross_entropy
 from transformer_ref.training.optimizer import OptimizerGroup
+from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.schedule import cosine_factor
 
 
@@ -54,21 +56,25 @@ class TrainingError(RuntimeError):
 
 
 def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch.optim.Optimizer, pad: int,
-               clip: float, smoothing: float = 0.0) -> StepResult:
+               clip: float, smoothing: float = 0.0, bf16_copy: BF16Copy | None = None) -> StepResult:
     """Move the weights once and return what the step tells.
 
     model: called as model(source, target_input) -> logits (batch, target, vocabulary); batch: on its device.
     clip: the greatest norm of all gradients together; smoothing: see `label_smoothed_cross_entropy`.
+    bf16_copy: the model's copy in bf16, which then computes in its place; the weights that move are the model's.
     Raises TrainingError when the loss is not a number; the weights are then as before.
     """
     model.train()
     optimizer.zero_grad()
-    logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
+    computing = bf16_copy.refreshed() if bf16_copy else model
+    logits = computing(batch.source, batch.target_input)  # (batch, target, vocabulary)
     loss = label_smoothed_cross_entropy(logits, batch.target_labels, pad, smoothing)
     if not math.isfinite(loss.item()):
         raise TrainingError(
             f"loss: expected a finite number, got {loss.item()}; a smaller learning rate may help")
     loss.backward()
+    if bf16_copy:
+        bf16_copy.hand_over_gradients()
     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     return StepResult(loss.item(), int((batch.target_labels != pad).sum()), float(norm))
@@ -81,6 +87,8 @@ def fit(training: Training, on_step: Callable[[Progress], None] = lambda progres
     count as training time. A KeyboardInterrupt leaves `training` whole, ready to be saved and resumed.
     """
     device = next(training.model.parameters()).device
+    precision = choose_precision(training.config.precision, device)
+    bf16_copy = BF16Copy(training.model) if precision == torch.bfloat16 else None
     batches = iter(training.stream)
     while (share := _share(training)) < 1:
         start = time.perf_counter()
@@ -90,7 +98,7 @@ def fit(training: Training, on_step: Callable[[Progress], None] = lambda progres
             training.optimizer.scale_rates(cosine_factor(training.step + 1, config.warm_up, share))
             batch = next(batches).to(device)
             result = train_step(training.model, batch, training.optimizer, training.pad, config.clip,
-                                config.label_smoothing)
+                                config.label_smoothing, bf16_copy)
         except (KeyboardInterrupt, TrainingError):
             stream.epoch, stream.position = before
             raise
