@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer_ref.data.download import DownloadError
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
-    except (ValueError, FileNotFoundError, TrainingError, ModuleNotFoundError) as error:
+    except (ValueError, FileNotFoundError, DownloadError, TrainingError, ModuleNotFoundError) as error:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2
     return 0

@@ -90,7 +90,7 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
     (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
     (["train", "--target", "de"], 'languages: expected "en" to "it"'),
-    (["train", "--corpus", "multi30k"], "Multi30k: expected its folder"),
+    (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
     (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
 ])
 def test_a_mistake_is_one_line_and_status_two(arguments, message, capsys, monkeypatch):

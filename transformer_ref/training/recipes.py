@@ -6,7 +6,8 @@ from typing import Any
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.grammar import build_corpus
-from transformer_ref.data.multi30k import Parallel, load_multi30k
+from transformer_ref.data.multi30k import load_multi30k
+from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer
 
 MULTI30K_VOCABULARY = 8_000

@@ -8,7 +8,7 @@ import torch
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
-from transformer_ref.data.multi30k import Parallel
+from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import Tokenizer
