@@ -1,0 +1,82 @@
+"""What a regrade changed, and why, as far as the log can tell."""
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import autograder
+import transformer_ref
+
+SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
+
+
+class Change(NamedTuple):
+    """One grade that is not what it was."""
+
+    student: str
+    cell: str
+    before: float | None
+    after: float | None
+    why: str
+
+
+def versions(assignment: str, released: Path) -> dict[str, str]:
+    """What a grade depends on beside the submission, each as a short text that changes when it does."""
+    grader, package = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
+    catalogue = grader / "catalogue"
+    chapter = catalogue / f"ch{assignment[:2]}.py"
+    return {
+        f"the catalogue ({chapter.name})": _digest(chapter, catalogue / "parts.py"),
+        "the released notebook": _digest(*sorted(released.rglob("*.ipynb"))),
+        "the grader": _digest(*sorted(grader.glob("*.py"))),
+        "transformer_ref": _digest(*sorted(package.rglob("*.py"))),
+        "torch": metadata.version("torch"),
+        "Python": platform.python_version(),
+    }
+
+
+def changed(
+    student: str,
+    before: Mapping[str, float | None],
+    after: Mapping[str, float | None],
+    last: Mapping[str, Any] | None,
+    submission: str,
+    now: Mapping[str, str],
+) -> list[Change]:
+    """Each grade of a student that a regrade changed.
+
+    last: the student's last `graded` line of the log, with the versions of its run; None when there is none.
+    submission, now: digest of what is graded, and versions, this time.
+    """
+    differing = [
+        cell
+        for cell, points in after.items()
+        if before.get(cell) is not None and (points is None or abs(points - before[cell]) > SAME)
+    ]
+    why = _why(last, submission, now) if differing else ""
+    return [Change(student, cell, before[cell], after[cell], why) for cell in differing]
+
+
+def _why(last: Mapping[str, Any] | None, submission: str, now: Mapping[str, str]) -> str:
+    if last is None:
+        return "the earlier grade is in no log"
+    if last["submission"] != submission:
+        return "a new submission"
+    then = last["versions"]
+    moved = [
+        f"{what} is now {now[what]}, was {then[what]}" if what in ("torch", "Python") else f"{what} changed"
+        for what in now
+        if then.get(what, now[what]) != now[what]
+    ]
+    return "; ".join(moved) or "unknown: same work, same catalogue, same versions"
+
+
+def _digest(*files: Path) -> str:
+    known = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            known.update(file.name.encode() + b"\0" + file.read_bytes())
+    return known.hexdigest()[:16]

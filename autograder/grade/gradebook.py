@@ -1,0 +1,237 @@
+"""The gradebook's one writer: nbgrader's own autograding with the run left out, since a worker has done it."""
+
+import copy
+import os
+import pickle
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import sqlalchemy
+from nbconvert.exporters import NotebookExporter
+from nbconvert.writers import FilesWriter
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters import Autograde
+
+from autograder import course
+from autograder.course import CourseError
+from autograder.grade.parcel import Batch, Result
+from autograder.grade.worker import split
+
+LOCKED_SECONDS = (1.0, 4.0, 15.0, 60.0)  # how long to wait, each time the gradebook is held by another program
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the gradebook holds of one submission: grade id -> points by the grader, and what people added.
+
+    penalty: points taken for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
+    """
+
+    points: dict[str, float | None]
+    late_seconds: float
+    penalty: float
+    by_hand: int
+    total: float
+    most: float
+
+
+class Classroom:
+    """The course as nbgrader is configured to see it. Everything that nbgrader stores is written here."""
+
+    def __init__(self, root: Path, assignment: str) -> None:
+        """Read the configuration. Raises CourseError when the gradebook does not know the assignment."""
+        self.root, self.assignment = root, assignment
+        with _inside(root):
+            self._app = AutogradeApp()
+            self._app.initialize(["--log-level=ERROR"])
+        self._app.log.handlers = []  # what nbgrader says is said by the workers and by the summary
+        self._coursedir = self._app.coursedir
+        self._coursedir.assignment_id = assignment
+        try:
+            with self._open() as gradebook:
+                known = {each.name for each in gradebook.assignments}
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            raise CourseError(f"The gradebook {self._address} cannot be read: {error}") from error
+        if assignment not in known:
+            there = f"It knows: {', '.join(sorted(known))}." if known else "It knows none yet."
+            raise CourseError(
+                f"The gradebook knows no assignment {assignment!r}; "
+                f"`nbgrader generate_assignment {assignment}` tells it. {there}"
+            )
+
+    def students(self) -> list[str]:
+        """Everyone who has a folder for the assignment, less those that the configuration leaves out."""
+        excluded = set(self._coursedir.student_id_exclude.split(","))
+        top = Path(self._coursedir.format_path(self._coursedir.submitted_directory, "", "")).resolve()
+        names = [path.name for path in top.iterdir() if path.is_dir()] if top.is_dir() else []
+        return sorted(name for name in names if name not in excluded and self.submitted(name).is_dir())
+
+    def submitted(self, student: str) -> Path:
+        """Where a student's work for the assignment lies."""
+        return Path(self._path(self._coursedir.submitted_directory, student))
+
+    def is_graded(self, student: str) -> bool:
+        """Whether nbgrader would pass over the student: there is a graded notebook, and no newer submission."""
+        graded = Path(self._path(self._coursedir.autograded_directory, student))
+        if not any(graded.glob("*.ipynb")):
+            return False
+        try:
+            new, old = map(self._coursedir.get_existing_timestamp, (str(self.submitted(student)), str(graded)))
+        except Exception:  # nbgrader stumbles over a timestamp that is none; grading it again says so
+            return False
+        return not (new and old and new > old)
+
+    def batch(self) -> Batch:
+        """What workers need to grade this assignment, and nothing about any student."""
+        files = {course.MARKER: (self.root / course.MARKER).read_bytes()}
+        for step, name in (
+            (self._coursedir.release_directory, "exercises"),
+            (self._coursedir.source_directory, "solutions"),
+        ):
+            folder = Path(self._path(step, "."))
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and (name == "exercises" or path.suffix != ".ipynb"):
+                    files[f"{name}/{self.assignment}/{path.relative_to(folder)}"] = path.read_bytes()
+        files["classroom/secret"] = course.secret(self.root)
+        settings = copy.deepcopy(self._app.config)
+        settings.CourseDirectory.pop("db_url", None)  # may hold a password, and is no business of a worker
+        try:
+            configuration = pickle.dumps(settings)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise CourseError(f"{course.MARKER}: expected settings that can be sent to a worker: {error}") from error
+        return Batch(self.assignment, configuration, files, self._cells())
+
+    def record(self, result: Result) -> Recorded:
+        """Store one judged submission as `nbgrader autograde` stores it; doing it again changes nothing.
+
+        Raises CourseError when the gradebook stays locked, and what nbgrader raises for this submission.
+        """
+        for pause in (*LOCKED_SECONDS, None):
+            try:
+                with _inside(self.root):
+                    _Recorder(self._coursedir, self._app).record(result)
+                return self.recorded(result.student)
+            except sqlalchemy.exc.OperationalError as error:
+                if pause is None:
+                    raise CourseError(f"The gradebook {self._address} cannot be written: {error.orig}") from error
+                time.sleep(pause)
+        raise AssertionError("unreachable")
+
+    def recorded(self, student: str) -> Recorded | None:
+        """What the gradebook holds of a student's submission, or None."""
+        with self._open() as gradebook:
+            try:
+                submission = gradebook.find_submission(self.assignment, student)
+            except MissingEntry:
+                return None
+            grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+            return Recorded(
+                points={grade.name: grade.auto_score for grade in grades},
+                late_seconds=submission.total_seconds_late,
+                penalty=sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks),
+                by_hand=sum(bool(grade.needs_manual_grade) for grade in grades),
+                total=submission.score,
+                most=submission.max_score,
+            )
+
+    def keep(self, records: Mapping[str, bytes]) -> None:
+        """Append what a worker wrote into its own classroom to the same files here."""
+        for name, content in records.items():
+            path = self.root / "classroom" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as file:
+                file.write(content)
+
+    def most_points(self) -> dict[str, float]:
+        """Grade id -> the most that it is worth, in the order of the notebook."""
+        with self._open() as gradebook:
+            notebooks = gradebook.find_assignment(self.assignment).notebooks
+            worth = {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
+            order = [cell.name for notebook in notebooks for cell in notebook.source_cells]
+        return {name: worth[name] for name in order if name in worth}
+
+    @property
+    def _address(self) -> str:
+        return sqlalchemy.make_url(self._coursedir.db_url).render_as_string(hide_password=True)
+
+    def _open(self) -> Gradebook:
+        return Gradebook(self._coursedir.db_url, self._coursedir.course_id)
+
+    def _path(self, step: str, student: str) -> str:
+        return self._coursedir.format_path(step, student, self.assignment)
+
+    def _cells(self) -> bytes:
+        """An SQLite gradebook that holds the assignment's cells."""
+        with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+            path = Path(folder) / "gradebook.db"
+            with self._open() as here, Gradebook(f"sqlite:///{path}", self._coursedir.course_id) as there:
+                _copy_cells(here, there, self.assignment)
+            return path.read_bytes()
+
+
+class _Recorder(Autograde):
+    """nbgrader's converter, given notebooks that have been run: it does what comes after the run."""
+
+    def __init__(self, coursedir, parent) -> None:
+        # What reads submissions is configured for the workers, who alone open them.
+        settings = copy.deepcopy(parent.config)
+        for name in ("exporter_class", "pre_convert_hook"):
+            settings.Autograde.pop(name, None)
+            settings.BaseConverter.pop(name, None)
+        super().__init__(coursedir=coursedir, parent=parent, config=settings)
+        self.autograde_preprocessors = split(self.autograde_preprocessors)[1]
+
+    def record(self, result: Result) -> None:
+        """Replace the student's graded folder, then save scores, penalty and notebooks."""
+        assignment, student = self.coursedir.assignment_id, result.student
+        self.coursedir.student_id = student
+        shutil.rmtree(self._format_dest(assignment, student), ignore_errors=True)
+        self.writer = FilesWriter(parent=self, config=self.config)
+        self.exporter = NotebookExporter(parent=self, config=self.config)
+        source = self._format_source(assignment, student)
+        self.notebooks = [os.path.join(source, f"{name}.ipynb") for name in result.notebooks]
+        self.init_assignment(assignment, student)
+        self._sanitizing = False
+        self._init_preprocessors()
+        for name, text in result.notebooks.items():
+            place = os.path.join(self._format_dest(assignment, student), f"{name}.ipynb")
+            resources = self.init_single_notebook_resources(place)
+            notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
+            self.write_single_notebook(*self.exporter.from_notebook_node(notebook, resources))
+        self._sanitizing = True
+        self.set_permissions(assignment, student)
+        self.run_post_convert_hook()
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """nbgrader takes the current folder for the course's."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _copy_cells(here: Gradebook, there: Gradebook, assignment: str) -> None:
+    there.add_assignment(assignment)
+    for notebook in here.find_assignment(assignment).notebooks:
+        there.add_notebook(notebook.name, assignment, kernelspec=notebook.kernelspec)
+        place = (notebook.name, assignment)
+        for cell in notebook.grade_cells:
+            there.add_grade_cell(cell.name, *place, max_score=cell.max_score, cell_type=cell.cell_type)
+        for cell in notebook.task_cells:
+            there.add_task_cell(cell.name, *place, max_score=cell.max_score, cell_type=cell.cell_type)
+        for cell in notebook.solution_cells:
+            there.add_solution_cell(cell.name, *place)
+        for cell in notebook.source_cells:
+            known = {key: getattr(cell, key) for key in ("cell_type", "locked", "source", "checksum")}
+            there.add_source_cell(cell.name, *place, **known)

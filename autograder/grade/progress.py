@@ -1,0 +1,78 @@
+"""How far the grading is: one moving line on a terminal, a line now and then anywhere else."""
+
+import shutil
+import sys
+import time
+from typing import TextIO
+
+BAR = 24
+QUIET_SECONDS = 15.0
+
+
+class Progress:
+    """Counts what is done, what failed and how long the rest will take. Shown on stderr."""
+
+    def __init__(self, name: str, total: int, stream: TextIO | None = None) -> None:
+        self._name, self._total = name, total
+        self._stream = stream or sys.stderr
+        self._moving = self._stream.isatty()
+        self._done = self._failed = 0
+        self._began = self._said = time.monotonic()
+
+    def begin(self, text: str) -> None:
+        """Say what is about to happen."""
+        self._stream.write(f"{text}\n")
+        self.show()
+
+    def step(self, failure: str = "") -> None:
+        """Count one submission; a failure is shown at once, above the line."""
+        self._done += 1
+        if failure:
+            self._failed += 1
+            self._line(failure)
+        self.show()
+
+    def show(self) -> None:
+        """Draw the line anew."""
+        if self._moving:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{self.text()[:width]}")
+            self._stream.flush()
+        elif self._done and (self._done == self._total or time.monotonic() - self._said > QUIET_SECONDS):
+            self._said = time.monotonic()
+            self._line(self.text())
+
+    def end(self) -> None:
+        """Leave the line and go to the next."""
+        if self._moving:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def text(self) -> str:
+        """`05_self_attention  ████······  120 of 200  2 failed  4.9 a second  16 s left`"""
+        filled = BAR * self._done // max(self._total, 1)
+        parts = [f"{self._name}  {'█' * filled}{'·' * (BAR - filled)}  {self._done} of {self._total}"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        seconds = time.monotonic() - self._began
+        if self._done and self._done < self._total and seconds:
+            parts.append(f"{self._done / seconds:.1f} a second")
+            parts.append(f"{duration(seconds / self._done * (self._total - self._done))} left")
+        return "  ".join(parts)
+
+    def _line(self, text: str) -> None:
+        start = "\r\x1b[K" if self._moving else ""
+        self._stream.write(f"{start}{text}\n")
+        self._stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """7 s, 3 min 20 s, 2 h 5 min, 3 days."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole / 86400:.1f} days"

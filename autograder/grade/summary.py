@@ -1,0 +1,93 @@
+"""What a teacher reads when a class has been graded."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autograder.course import CHECK_SUFFIX
+from autograder.grade.changes import Change
+from autograder.grade.journal import Journal
+from autograder.grade.progress import duration
+
+SHOWN = 12  # lines of one kind; the log has all
+
+
+def summary(journal: Journal, worth: Mapping[str, float], root: Path) -> str:
+    """The text about one run. worth: grade id -> most points, in the order of the notebook."""
+    assignment, graded, failed = journal.path.parent.name, journal.of("graded"), journal.of("failed")
+    lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
+    lines += _block("not graded", [f"{event['student']}: {event['reason']}" for event in failed])
+    if graded:
+        lines += _points(graded, worth)
+        lines += _block("late", [_late(event) for event in graded if event["late_seconds"] > 0])
+        lines += _block(
+            "wait for a person", [f"{e['student']}: {_counted(e['by_hand'], 'cell')}" for e in graded if e["by_hand"]]
+        )
+        lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
+        lines += _block("notes", [f"{event['student']}: {note}" for event in graded for note in event["notes"]])
+        lines += _slowest(graded)
+    lines.append(f"  log: {journal.path.relative_to(root)}")
+    if graded:
+        lines.append(f"  next: nbgrader generate_feedback {assignment}; nbgrader export")
+    return "\n".join(lines)
+
+
+def _headline(assignment: str, seconds: float, graded: int, failed: int) -> str:
+    rate = f", {60 * graded / seconds:.0f} a minute" if graded and seconds else ""
+    return f"{assignment}: {graded} of {graded + failed} graded in {duration(seconds)}{rate}"
+
+
+def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> list[str]:
+    totals = sorted(event["total"] for event in graded)
+    most = graded[0]["most"]
+    full, none = sum(total >= most for total in totals), sum(total <= 0 for total in totals)
+    lines = [
+        f"  points of {most:g}: mean {statistics.fmean(totals):.1f}, median {statistics.median(totals):g}, "
+        f"from {totals[0]:g} to {totals[-1]:g}; {full} earned all, {none} nothing",
+        f"  {'':<24}{'of':>6}{'mean':>8}{'all':>7}{'none':>7}",
+    ]
+    for cell, possible in worth.items():
+        earned = [event["points"][cell] for event in graded if event["points"].get(cell) is not None]
+        if earned:
+            all_of_it, nothing = sum(points >= possible for points in earned), sum(points <= 0 for points in earned)
+            name = cell.removesuffix(CHECK_SUFFIX)
+            lines.append(
+                f"  {name:<24}{possible:>6g}{statistics.fmean(earned):>8.2f}"
+                f"{all_of_it / len(earned):>7.0%}{nothing / len(earned):>7.0%}"
+            )
+    return lines
+
+
+def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
+    slow = max(graded, key=lambda event: event["seconds"])
+    cell, seconds = max(slow["cells"], key=lambda timed: timed[1], default=("", 0.0))
+    where = f", {seconds:.1f} s of it in {cell}" if cell else ""
+    middle = statistics.median(event["seconds"] for event in graded)
+    slowest = f"the slowest {slow['seconds']:.1f} s: {slow['student']}{where}"
+    return [f"  a submission took {middle:.2f} s (median), {slowest}"]
+
+
+def _late(event: Mapping[str, Any]) -> str:
+    penalty = f", {event['penalty']:g} points taken" if event["penalty"] else ""
+    return f"{event['student']}: {duration(event['late_seconds'])}{penalty}"
+
+
+def _change(change: Change) -> str:
+    before, after = ("none" if points is None else f"{points:g}" for points in (change.before, change.after))
+    return f"{change.student}, {change.cell.removesuffix(CHECK_SUFFIX)}: {before} -> {after} ({change.why})"
+
+
+def _changes(graded: Iterable[Mapping[str, Any]]) -> list[Change]:
+    return [Change(event["student"], *change) for event in graded for change in event["changes"]]
+
+
+def _block(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    rest = [f"    and {len(lines) - SHOWN} more, in the log"] if len(lines) > SHOWN else []
+    return [f"  {title}: {len(lines)}", *(f"    {line}" for line in lines[:SHOWN]), *rest]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,181 @@
+"""A worker: grades one submission after another as plain nbgrader does, each in a course that holds only that one.
+
+Started by `pool` as `python -m autograder.grade.worker DESCRIPTOR`, where DESCRIPTOR is the open end of a connection.
+What it runs is nbgrader's own converter with the course's configuration, up to the step that executes and judges; the
+steps after it belong to the gradebook's one writer.
+"""
+
+import contextlib
+import io
+import json
+import logging
+import os
+import pickle
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from datetime import datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import psutil
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters import Autograde, NbGraderException
+from nbgrader.coursedir import CourseDirectory
+
+from autograder import course
+from autograder.grade.parcel import Batch, Result, Submission
+
+FOLDERS = {
+    "source_directory": "solutions",
+    "release_directory": "exercises",
+    "submitted_directory": "classroom/submitted",
+    "autograded_directory": "classroom/autograded",
+}
+DIRECTORIES = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")
+OWN = ("submitted", "autograded", "gradebook.db", "secret")  # of a course; whatever else appears is a record to keep
+
+
+class Bench:
+    """A course in a private folder, in which one submission at a time is graded."""
+
+    def __init__(self, batch: Batch, folder: Path) -> None:
+        self._assignment, self._root, self._classroom = batch.assignment, folder, folder / "classroom"
+        for name, content in batch.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+        self._classroom.mkdir(exist_ok=True)
+        self._gradebook = batch.gradebook
+        self._app = AutogradeApp(config=pickle.loads(batch.configuration))
+        self._app.coursedir = coursedir = CourseDirectory(parent=self._app)
+        coursedir.root, coursedir.db_url = str(folder), f"sqlite:///{self._classroom / 'gradebook.db'}"
+        coursedir.assignment_id, coursedir.directory_structure = batch.assignment, DIRECTORIES
+        for name, value in FOLDERS.items():
+            setattr(coursedir, name, value)
+        os.chdir(folder)  # the course is found from here
+
+    def grade(self, submission: Submission) -> Result:
+        """Run and judge one submission. Whatever is wrong with it becomes the result's failure."""
+        started = time.monotonic()
+        self._clear()
+        place = self._classroom / "submitted" / submission.student / self._assignment
+        submission.unpack(place)
+        notes = _Notes()
+        self._app.log.handlers, self._app.log.propagate = [notes], False
+        printed = io.StringIO()
+        failure = ""
+        with contextlib.redirect_stdout(printed):
+            try:
+                self._convert(submission.student)
+            except NbGraderException as error:
+                failure = notes.reason or str(error)
+            except Exception as error:  # one submission's trouble is one submission's failure
+                failure = f"{type(error).__name__}: {error}"
+        notebooks = {} if failure else self._notebooks(submission.student)
+        return Result(
+            student=submission.student,
+            notebooks=notebooks,
+            failure=failure,
+            seconds=time.monotonic() - started,
+            cells=tuple(timed for text in notebooks.values() for timed in _cell_seconds(json.loads(text))),
+            notes=(*printed.getvalue().splitlines(), *notes.lines),
+            records=self._records(),
+            memory=psutil.Process().memory_info().rss,
+        )
+
+    def _convert(self, student: str) -> None:
+        self._app.coursedir.student_id = student
+        converter = Autograde(coursedir=self._app.coursedir, parent=self._app)
+        converter.autograde_preprocessors = split(converter.autograde_preprocessors)[0]
+        converter.start()
+
+    def _notebooks(self, student: str) -> dict[str, str]:
+        folder = self._classroom / "autograded" / student / self._assignment
+        return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.ipynb"))}
+
+    def _records(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self._classroom)): path.read_bytes()
+            for path in sorted(self._classroom.rglob("*"))
+            if path.is_file() and path.relative_to(self._classroom).parts[0] not in OWN
+        }
+
+    def _clear(self) -> None:
+        for path in self._classroom.iterdir():
+            if path.name == "secret":
+                continue
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (self._classroom / "gradebook.db").write_bytes(self._gradebook)
+
+
+def split(steps: list) -> tuple[list, list]:
+    """nbgrader's autograding steps: those up to the one that executes, and those after it.
+
+    Raises CourseError when none executes.
+    """
+    names = [step.rpartition(".")[2] if isinstance(step, str) else getattr(step, "__name__", "") for step in steps]
+    places = [place for place, name in enumerate(names) if name.endswith("Execute")]
+    if not places:
+        raise course.CourseError(f"Autograde.autograde_preprocessors: expected a step that executes, got {names}.")
+    return steps[: places[0] + 1], steps[places[0] + 1 :]
+
+
+class _Notes(logging.Handler):
+    """Keeps nbgrader's warnings; `reason` is the last line of the last traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+        self.reason = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage().strip()
+        if text.startswith("Traceback"):
+            self.reason = self.reason or text.splitlines()[-1]
+        elif record.levelno < logging.ERROR:
+            self.lines.append(text)
+
+
+def _cell_seconds(notebook: dict) -> list[tuple[str, float]]:
+    """(cell id, seconds) of each cell that ran, from the times that the execution left in it."""
+    timed = []
+    for cell in notebook["cells"]:
+        times = cell.get("metadata", {}).get("execution", {})
+        begun = times.get("iopub.execute_input") or times.get("iopub.status.busy")
+        ended = times.get("shell.execute_reply") or times.get("iopub.status.idle")
+        if begun and ended:
+            timed.append((cell.get("id", ""), round((_time(ended) - _time(begun)).total_seconds(), 4)))
+    return timed
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def main(descriptor: int) -> None:
+    """Receive a batch, then submissions, and send back a result for each, until the other end closes."""
+    connection = Connection(descriptor)
+    received: queue.Queue = queue.Queue()
+    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+
+        def listen() -> None:
+            with contextlib.suppress(EOFError, OSError):
+                while True:
+                    received.put(connection.recv())
+            # The writer is gone: what runs now is of use to nobody.
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(1)
+
+        threading.Thread(target=listen, daemon=True).start()
+        bench = Bench(received.get(), Path(folder))
+        while True:
+            connection.send(bench.grade(received.get()))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
