@@ -11,6 +11,8 @@ from transformer_ref.special_tokens import BOS, EOS, PAD
 
 Precision = Literal["fp32", "bf16", "auto"]
 PRECISIONS = get_args(Precision)
+Schedule = Literal["cosine", "inverse_sqrt"]
+SCHEDULES = get_args(Schedule)
 
 
 def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +102,9 @@ class ModelConfig:
 class TrainingConfig:
     """How a model is trained: for so many steps or, if `minutes` is given, for so long.
 
-    tokens_per_batch: cells of the longer side of a padded batch; warm_up: steps of linear growth.
+    tokens_per_batch: cells of the longer side of a padded batch.
+    accumulation: parts that a batch is read in, one after another, for less memory and the same step.
+    schedule: how the rates fall after `warm_up` steps of linear growth: see training/schedule.py.
     learning_rate: the peak of AdamW's.
     muon_rate: the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone.
     label_smoothing: share of the wished-for probability that other tokens get, in [0, 1).
@@ -108,12 +112,16 @@ class TrainingConfig:
     average_decay: of the running mean of the weights, 0 for none.
     seed: of the first weights, of dropout and of the order of the data.
     precision: "fp32", "bf16" (fp32 weights, bf16 arithmetic) or "auto", whichever is faster on the machine.
+    validations: in the course of a training; patience: end after so many in a row without a smaller loss, and keep
+        the model of the smallest; 0 for never.
     Raises ValueError naming the field.
     """
 
     steps: int = 1_350
     minutes: float | None = None
     tokens_per_batch: int = 1_024
+    accumulation: int = 1
+    schedule: Schedule = "cosine"
     warm_up: int = 100
     learning_rate: float = 4e-3
     muon_rate: float = 6e-3
@@ -126,9 +134,11 @@ class TrainingConfig:
     average_decay: float = 0.0
     seed: int = 1
     precision: Precision = "fp32"
+    validations: int = 5
+    patience: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "tokens_per_batch"):
+        for name in ("steps", "tokens_per_batch", "accumulation", "validations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
         for name in ("beta_1", "beta_2", "label_smoothing", "average_decay"):
@@ -137,13 +147,14 @@ class TrainingConfig:
         for name in ("learning_rate", "clip"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: expected more than 0, got {getattr(self, name)}")
-        for name in ("warm_up", "muon_rate", "weight_decay", "muon_weight_decay", "seed"):
+        for name in ("warm_up", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
         if self.minutes is not None and not self.minutes > 0:
             raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {self.precision!r}")
+        for name, known in (("precision", PRECISIONS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.training.schedule import FINAL_FACTOR, cosine_factor, noam_rate
+from transformer_ref.training.schedule import FINAL_FACTOR, cosine_factor, inverse_sqrt_factor, noam_rate
 
 warm_ups = st.integers(2, 5_000)
 
@@ -27,6 +27,12 @@ def test_noam_worked_example_of_the_chapter():
     assert noam_rate(1, 512, 4_000) == pytest.approx(1.75e-7, abs=5e-10)
 
 
+@given(st.integers(1, 20_000), st.integers(1, 2_048), warm_ups)
+def test_the_inverse_square_root_is_noam_s_rate_over_its_peak(step, d_model, warm_up):
+    expected = noam_rate(step, d_model, warm_up) / noam_rate(warm_up, d_model, warm_up)
+    assert inverse_sqrt_factor(step, warm_up) == pytest.approx(expected)
+
+
 @given(warm_ups, st.floats(0, 1), st.floats(0, 1))
 def test_cosine_never_grows_after_the_warm_up(warm_up, one, other):
     early, late = sorted((one, other))
@@ -41,7 +47,8 @@ def test_cosine_starts_small_passes_its_middle_and_ends_at_its_floor(warm_up):
     assert cosine_factor(warm_up, warm_up, 1) == pytest.approx(FINAL_FACTOR)
 
 
-@pytest.mark.parametrize("rate", [lambda step: noam_rate(step, 8, 4), lambda step: cosine_factor(step, 4, 0)])
+@pytest.mark.parametrize("rate", [lambda step: noam_rate(step, 8, 4), lambda step: cosine_factor(step, 4, 0),
+                                  lambda step: inverse_sqrt_factor(step, 4)])
 def test_step_zero_is_refused(rate):
     with pytest.raises(ValueError, match="step: expected at least 1, got 0"):
         rate(0)

@@ -1,11 +1,14 @@
 """One right step, a fit that learns, stops, and goes on exactly where it was."""
 
+import itertools
 import math
 from pathlib import Path
 
 import pytest
 import torch
 from drawn import generator, tiny_config
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from transformer_ref.config import TrainingConfig
@@ -17,6 +20,7 @@ from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
 from transformer_ref.training.loss import masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.processes import Processes
 from transformer_ref.training.trainer import Training, TrainingError, fit, train_step, validation_loss
 
 VOCABULARY = 17
@@ -43,6 +47,7 @@ def losses(run: Training, stop_after: int | None = None) -> list[float]:
     seen = []
 
     def watch(progress):
+        torch.rand(3)  # what a callback draws changes nothing
         seen.append(progress.loss)
         if len(seen) == stop_after:
             raise KeyboardInterrupt
@@ -103,6 +108,66 @@ def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
     assert "step" not in spy.calls
 
 
+def test_a_gradient_that_is_no_number_stops_the_training_before_the_weights_move(monkeypatch):
+    run = training()
+    spy = Spy(run.model)
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, clip: torch.tensor(math.inf))
+    with pytest.raises(TrainingError, match="gradient: expected a finite number, got inf"):
+        train_step(run.model, next(iter(run.stream)), spy, 0, clip=1.0)
+    assert "step" not in spy.calls
+
+
+@pytest.mark.parametrize("words", ["CUDA out of memory. Tried to allocate 2.00 GiB",
+                                   "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"])
+def test_too_little_memory_names_the_batch_and_the_way_out_and_leaves_the_training_whole(words, monkeypatch):
+    run = training()
+    before = [parameter.clone() for parameter in run.model.parameters()]
+
+    def too_little(*arguments):
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(run.model, "forward", too_little)
+    with pytest.raises(TrainingError, match=r"memory: expected room for \d+ sentences of \d+ .* accumulation"):
+        fit(run)
+    assert (run.step, run.stream.epoch, run.stream.position) == (0, 0, 0)
+    assert all(old.equal(new) for old, new in zip(before, run.model.parameters(), strict=True))
+
+
+def test_another_failure_is_not_called_a_lack_of_memory(monkeypatch):
+    run = training()
+
+    def broken(*arguments):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(run.model, "forward", broken)
+    with pytest.raises(RuntimeError) as caught:
+        fit(run)
+    assert caught.type is RuntimeError
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 4))
+def test_processes_and_parts_share_the_rows_of_a_batch_and_nothing_is_lost_or_read_twice(rows, parts, count):
+    batch = stream().batch(range(rows))
+    pieces = list(itertools.chain(*(Processes(rank, count).rows(batch, parts) for rank in range(count))))
+    assert len(pieces) <= parts * count and all(len(piece.source) for piece in pieces)
+    for whole, cut in zip(batch, zip(*pieces, strict=True), strict=True):
+        assert sorted(torch.cat(cut).tolist()) == sorted(whole.tolist())
+
+
+@pytest.mark.parametrize("parts", [2, 5, 100])
+def test_a_batch_read_in_parts_makes_the_same_step(parts):
+    whole, cut = training(dropout=0.0), training(dropout=0.0)
+    batch = whole.stream.batch([5, 0, 3, 11, 8, 2, 7])  # of different lengths, so that parts weigh differently
+    results = [train_step(run.model, batch, run.optimizer, 0, 1.0, 0.1, parts=each)
+               for run, each in ((whole, 1), (cut, parts))]
+    assert results[0].loss == pytest.approx(results[1].loss, rel=1e-6)
+    assert results[0].gradient_norm == pytest.approx(results[1].gradient_norm, rel=1e-5)
+    assert results[0].tokens == results[1].tokens
+    for one, other in zip(whole.model.parameters(), cut.model.parameters(), strict=True):
+        # AdamW and Muon divide by the gradient's size, which lifts rounding in gradients near zero
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-7)
+
+
 def test_training_never_imports_decoding():
     folder = Path(trainer.__file__).parent
     assert not [path.name for path in folder.glob("*.py") if "decoding" in path.read_text(encoding="utf-8")]
@@ -150,9 +215,23 @@ def test_a_resumed_training_has_the_losses_of_an_uninterrupted_one(tmp_path, sto
     resumed = training(muon_rate=muon_rate)
     load_training(tmp_path, resumed)
     torch.rand(0)
-    assert first + losses(resumed) == expected and len(expected) == 14
+    assert first + losses(resumed) == expected == resumed.losses and len(expected) == 14
+    assert resumed.tokens == whole.tokens > 0
     assert all(a.equal(b) for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True))
     assert all(whole.average.means[name].equal(mean) for name, mean in resumed.average.means.items())
+
+
+def test_a_callback_that_says_so_ends_the_training():
+    run = training()
+    fit(run, lambda progress: progress.step == 4)
+    assert run.step == 4 and len(run.losses) == 4
+
+
+def test_the_inverse_square_root_is_followed_when_the_config_says_so():
+    run = training(schedule="inverse_sqrt", steps=8, warm_up=2)
+    rates = []
+    fit(run, lambda progress: rates.append(run.optimizer.optimizers[0].param_groups[0]["lr"] / 4e-3))
+    assert rates == pytest.approx([0.5, *((2 / step) ** 0.5 for step in range(2, 9))])
 
 
 def test_minutes_end_a_training_and_set_its_schedule():

@@ -18,6 +18,10 @@ class Batch(NamedTuple):
         """Return the batch on that device."""
         return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
 
+    def rows(self, first: int, every: int) -> "Batch":
+        """Return the batch of every `every`-th row, beginning with row `first`."""
+        return Batch(*(tensor[first::every] for tensor in self))
+
 
 def pad_sequences(sequences: Sequence[Sequence[int]], pad: int) -> Tensor:
     """Return the sequences as rows of one tensor, (batch, longest), filled up with `pad` at the end."""

@@ -22,6 +22,7 @@ from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 from transformer_ref.training.trainer import Training
 
 CPU = torch.device("cpu")
+MAY_DIFFER = ("steps", "minutes", "accumulation", "validations", "patience")  # in a training that is resumed
 MODEL_FILE, TRAINING_FILE = "model.safetensors", "training.safetensors"
 
 
@@ -70,10 +71,9 @@ def save_training(folder: str | Path, training: Training) -> Path:
     """Write all that `load_training` needs to go on exactly where this training stands."""
     tensors = {f"model.{name}": tensor for name, tensor in _unshared(training.model).items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
-    tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    tensors["losses"] = torch.tensor(training.losses, dtype=torch.float64)
     header = {"config": training.config.to_dict(), "step": training.step, "seconds": training.seconds,
+              "tokens": training.tokens, "validations": training.validations,
               "epoch": training.stream.epoch, "position": training.stream.position}
     if training.average:
         tensors |= {f"average.{name}": tensor for name, tensor in training.average.means.items()}
@@ -82,7 +82,7 @@ def save_training(folder: str | Path, training: Training) -> Path:
 
 
 def load_training(folder: str | Path, training: Training) -> None:
-    """Set a freshly built training to where the saved one stood; the numbers of steps and minutes may differ.
+    """Set a freshly built training to where the saved one stood; its length and the use of memory may differ.
 
     Raises FileNotFoundError, or ValueError naming the field that does not fit.
     """
@@ -90,18 +90,17 @@ def load_training(folder: str | Path, training: Training) -> None:
     tensors, header = _read(path, CPU)
     saved, wanted = header["config"], training.config.to_dict()
     TrainingConfig.from_dict(saved)
-    _expect_equal(path, _without_length(saved), _without_length(wanted))
+    _expect_equal(path, _that_must_stay(saved), _that_must_stay(wanted))
     _load_weights(path, training.model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:
         for name, mean in _part(tensors, "average.").items():
             training.average.means[name].copy_(mean)
         training.average.updates = header["average_updates"]
-    training.step, training.seconds = header["step"], header["seconds"]
+    training.step, training.seconds, training.tokens = header["step"], header["seconds"], header["tokens"]
     training.stream.epoch, training.stream.position = header["epoch"], header["position"]
-    torch.set_rng_state(tensors["random.cpu"])
-    if torch.cuda.is_available() and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"])
+    training.losses = tensors["losses"].tolist()
+    training.validations = [(step, loss) for step, loss in header["validations"]]
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
@@ -155,5 +154,5 @@ def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _without_length(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name not in ("steps", "minutes")}
+def _that_must_stay(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name not in MAY_DIFFER}

@@ -2,6 +2,8 @@
 
 import math
 
+from transformer_ref.config import TrainingConfig
+
 FINAL_FACTOR = 0.02  # the share of the peak that the cosine ends at
 
 
@@ -25,3 +27,21 @@ def cosine_factor(step: int, warm_up: int, progress: float) -> float:
         raise ValueError(f"step: expected at least 1, got {step}")
     fallen = (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0))) / 2
     return min(step / max(warm_up, 1), 1.0) * (FINAL_FACTOR + (1 - FINAL_FACTOR) * fallen)
+
+
+def inverse_sqrt_factor(step: int, warm_up: int) -> float:
+    """Return the share of the peak learning rate: `noam_rate` over its own peak, whatever the width.
+
+    step: counted from 1. Raises ValueError for a step below 1.
+    """
+    if step < 1:
+        raise ValueError(f"step: expected at least 1, got {step}")
+    warm_up = max(warm_up, 1)
+    return min(step / warm_up, math.sqrt(warm_up / step))
+
+
+def rate_factor(config: TrainingConfig, step: int, progress: float) -> float:
+    """Return the share of the peak learning rate that the config's schedule gives a step, counted from 1."""
+    if config.schedule == "inverse_sqrt":
+        return inverse_sqrt_factor(step, config.warm_up)
+    return cosine_factor(step, config.warm_up, progress)

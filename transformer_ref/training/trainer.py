@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -16,7 +16,11 @@ from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.loss import label_smoothed_cross_entropy, masked_cross_entropy
 from transformer_ref.training.optimizer import OptimizerGroup
 from transformer_ref.training.precision import BF16Copy
-from transformer_ref.training.schedule import cosine_factor
+from transformer_ref.training.processes import ALONE, Processes
+from transformer_ref.training.schedule import rate_factor
+
+LARGE = 1_000_003  # a prime, so that seeds, steps and processes do not meet
+NO_MEMORY = ("out of memory", "can't allocate memory")  # as torch says it of a GPU and of a CPU
 
 
 class StepResult(NamedTuple):
@@ -47,8 +51,12 @@ class Training:
     config: TrainingConfig
     pad: int
     average: WeightAverage | None = None
+    processes: Processes = ALONE
     step: int = 0
     seconds: float = 0.0
+    tokens: int = 0  # real target tokens read so far
+    losses: list[float] = field(default_factory=list)  # of each step
+    validations: list[tuple[int, float]] = field(default_factory=list)  # step, loss
 
 
 class TrainingError(RuntimeError):
@@ -56,57 +64,86 @@ class TrainingError(RuntimeError):
 
 
 def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch.optim.Optimizer, pad: int,
-               clip: float, smoothing: float = 0.0, bf16_copy: BF16Copy | None = None) -> StepResult:
+               clip: float, smoothing: float = 0.0, bf16_copy: BF16Copy | None = None, parts: int = 1,
+               processes: Processes = ALONE) -> StepResult:
     """Move the weights once and return what the step tells.
 
     model: called as model(source, target_input) -> logits (batch, target, vocabulary); batch: on its device.
     clip: the greatest norm of all gradients together; smoothing: see `label_smoothed_cross_entropy`.
     bf16_copy: the model's copy in bf16, which then computes in its place; the weights that move are the model's.
-    Raises TrainingError when the loss is not a number; the weights are then as before.
+    parts: pieces that the batch is read in; processes: those that share it. The step is the same, rounding apart.
+    Raises TrainingError when the loss or a gradient is not a number, or the memory does not suffice; the weights
+    are then as before.
     """
     model.train()
     optimizer.zero_grad()
     computing = bf16_copy.refreshed() if bf16_copy else model
-    logits = computing(batch.source, batch.target_input)  # (batch, target, vocabulary)
-    loss = label_smoothed_cross_entropy(logits, batch.target_labels, pad, smoothing)
-    if not math.isfinite(loss.item()):
-        raise TrainingError(
-            f"loss: expected a finite number, got {loss.item()}; a smaller learning rate may help")
-    loss.backward()
+    tokens = int((batch.target_labels != pad).sum())
+    loss = 0.0
+    for part in processes.rows(batch, parts):
+        loss += _backward(computing, part, pad, smoothing, tokens)
     if bf16_copy:
         bf16_copy.hand_over_gradients()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    processes.sum_gradients(model.parameters())
+    loss = processes.sum(loss, batch.source.device)
+    norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip))
+    for name, number in (("loss", loss), ("gradient", norm)):
+        if not math.isfinite(number):
+            raise TrainingError(f"{name}: expected a finite number, got {number}; a smaller learning rate may help")
     optimizer.step()
-    return StepResult(loss.item(), int((batch.target_labels != pad).sum()), float(norm))
+    return StepResult(loss, tokens, norm)
 
 
-def fit(training: Training, on_step: Callable[[Progress], None] = lambda progress: None) -> None:
+def _backward(model: nn.Module, part: Batch, pad: int, smoothing: float, tokens: int) -> float:
+    """Add a part's share of the gradients and return its share of the loss: a mean over all `tokens` of the batch."""
+    try:
+        logits = model(part.source, part.target_input)  # (batch, target, vocabulary)
+        mean = label_smoothed_cross_entropy(logits, part.target_labels, pad, smoothing)
+        loss = mean * (int((part.target_labels != pad).sum()) / max(tokens, 1))
+        loss.backward()
+        return loss.item()
+    except RuntimeError as error:
+        if not any(words in str(error) for words in NO_MEMORY):
+            raise
+        raise TrainingError(f"memory: expected room for {len(part.source)} sentences of {part.source.shape[1]} and "
+                            f"{part.target_labels.shape[1]} tokens at once, got too little; more accumulation needs "
+                            "less, with the same result") from error
+
+
+def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:
     """Train until `config.steps` or `config.minutes` are over, from wherever `training` stands.
 
-    on_step: called after each step, for the progress line, a validation, a checkpoint. What it takes does not
-    count as training time. A KeyboardInterrupt leaves `training` whole, ready to be saved and resumed.
+    on_step: called after each step, for the progress line, a validation, a checkpoint; True ends the training.
+        What it takes does not count as training time.
+    Dropout draws from torch's own generator, which each step seeds anew: so a step depends on nothing but its number,
+    and a resumed training is the uninterrupted one. A KeyboardInterrupt or a TrainingError leaves `training` whole,
+    ready to be saved and resumed.
     """
+    config, stream, processes = training.config, training.stream, training.processes
     device = next(training.model.parameters()).device
-    precision = choose_precision(training.config.precision, device)
+    precision = choose_precision(config.precision, device)
     bf16_copy = BF16Copy(training.model) if precision == torch.bfloat16 else None
-    batches = iter(training.stream)
+    batches = iter(stream)
     while (share := _share(training)) < 1:
         start = time.perf_counter()
-        config, stream = training.config, training.stream
         before = stream.epoch, stream.position
         try:
-            training.optimizer.scale_rates(cosine_factor(training.step + 1, config.warm_up, share))
+            torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2 ** 63)
+            training.optimizer.scale_rates(rate_factor(config, training.step + 1, share))
             batch = next(batches).to(device)
             result = train_step(training.model, batch, training.optimizer, training.pad, config.clip,
-                                config.label_smoothing, bf16_copy)
+                                config.label_smoothing, bf16_copy, config.accumulation, processes)
         except (KeyboardInterrupt, TrainingError):
             stream.epoch, stream.position = before
             raise
         if training.average:
             training.average.update(training.model)
         training.step += 1
-        training.seconds += time.perf_counter() - start
-        on_step(Progress(training.step, _share(training), result.loss, result.tokens, training.seconds))
+        training.tokens += result.tokens
+        training.losses.append(result.loss)
+        training.seconds += processes.of_first(time.perf_counter() - start, device)
+        if on_step(Progress(training.step, _share(training), result.loss, result.tokens, training.seconds)):
+            return
 
 
 @torch.inference_mode()

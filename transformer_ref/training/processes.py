@@ -1,0 +1,91 @@
+"""One training in several processes, as torchrun starts them (chapter 10).
+
+Each process holds the whole model and reads its own rows of every batch; the gradients are summed, so all take
+the same step, and it is the step that one process would have taken with the whole batch (Li et al. 2020, section 2,
+is the same idea with the sum hidden behind the backward pass).
+"""
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+import torch.distributed as distributed
+from torch import nn
+
+from transformer_ref.data.batching import Batch
+
+STARTED_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
+
+
+class Processes(NamedTuple):
+    """This process among those that train together. The first one writes and speaks for all."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and shows the progress."""
+        return self.rank == 0
+
+    def rows(self, batch: Batch, parts: int) -> list[Batch]:
+        """Return this process's share of a batch, in at most `parts` pieces to be read one after another."""
+        pieces = parts * self.count
+        mine = [batch.rows(self.rank * parts + part, pieces) for part in range(parts)]
+        return [piece for piece in mine if len(piece.source)]
+
+    @torch.no_grad()
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of all processes, in all of them."""
+        if self.count == 1:
+            return
+        parameters = list(parameters)
+        for parameter in parameters:
+            if parameter.grad is None:  # a process whose share was empty
+                parameter.grad = torch.zeros_like(parameter)
+        flat = torch.cat([parameter.grad.flatten() for parameter in parameters])
+        distributed.all_reduce(flat)
+        pieces = flat.split([parameter.numel() for parameter in parameters])
+        for parameter, piece in zip(parameters, pieces, strict=True):
+            parameter.grad.copy_(piece.view_as(parameter))
+
+    def sum(self, number: float, device: torch.device) -> float:
+        """Return the sum of a number over all processes."""
+        if self.count == 1:
+            return number
+        total = torch.tensor(number, dtype=torch.float64, device=device)
+        distributed.all_reduce(total)
+        return total.item()
+
+    def of_first(self, number: float, device: torch.device) -> float:
+        """Return the first process's number, so that all decide alike."""
+        return self.sum(number if self.is_first else 0.0, device)
+
+    def wait(self) -> None:
+        """Return when every process has come this far."""
+        if self.count > 1:
+            distributed.barrier()
+
+
+ALONE = Processes()
+
+
+def join_processes(device: str) -> tuple[Processes, str]:
+    """Return this process among its group and the device for it, when torchrun started it; else it is alone.
+
+    device: as `choose_device` takes it; "auto" or "cuda" become the CUDA device of this process's number.
+    """
+    if not all(name in os.environ for name in STARTED_BY_TORCHRUN):
+        return ALONE, device
+    if device == "cuda" or (device == "auto" and torch.cuda.is_available()):
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    return Processes(distributed.get_rank(), distributed.get_world_size()), device
+
+
+def leave_processes(processes: Processes) -> None:
+    """Part from the group, if there is one."""
+    if processes.count > 1:
+        distributed.destroy_process_group()
