@@ -1,7 +1,8 @@
 """Whether an answer's observation is the reference's, and if not, where they part."""
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -34,6 +35,8 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = Difference("state", "the generator that was passed in was not used")
     if found is None and "gradients" in probe.also:
         found = _gradient_difference(expected, got)
+    if found is not None and probe.quiz and found.kind == "value":
+        found = replace(found, text=re.sub(r"expected .*, got (.*)", r"\1 is not it", found.text))
     return found
 
 
@@ -105,14 +108,13 @@ def _tuple_difference(expected: tuple, got: Any, rtol: float, atol: float, where
 
 
 def _list_difference(expected: list, got: Any, rtol: float, atol: float, where: str) -> Difference | None:
-    """The first item that differs; a tuple inside a list (a pair, say) is one item."""
+    """The first item that differs."""
     if not isinstance(got, (tuple, list)):
         return Difference("type", f"{where}expected a list, got {_name(got)}")
     for position, (wanted, found) in enumerate(zip(expected, got, strict=False)):
         parted = value_difference(wanted, found, rtol, atol, f"{where}at index {position}: ")
         if parted is not None and isinstance(wanted, tuple):
-            shown = repr(found) if isinstance(found, (tuple, list)) else _name(found)
-            return Difference("value", f"{where}at index {position}: expected {wanted!r}, got {_cut(shown)}")
+            return _item_difference(f"{where}at index {position}", wanted, found)
         if parted is not None:
             return parted
     if len(got) == len(expected):
@@ -147,9 +149,17 @@ def _dict_difference(expected: dict, got: Any, rtol: float, atol: float, where: 
         return Difference("keys", f"{where}expected {len(expected)} keys, got {len(got)}: {', and '.join(told)}")
     for key, wanted in expected.items():
         parted = value_difference(wanted, got[key], rtol, atol, f"{where}at key {key!r}: ")
+        if parted is not None and isinstance(wanted, tuple):
+            return _item_difference(f"{where}at key {key!r}", wanted, got[key])
         if parted is not None:
             return parted
     return None
+
+
+def _item_difference(where: str, wanted: tuple, found: Any) -> Difference:
+    """A tuple inside a list or a dictionary (a pair, a shape) is one item."""
+    shown = repr(found) if isinstance(found, (tuple, list)) else _name(found)
+    return Difference("value", f"{where}: expected {wanted!r}, got {_cut(shown)}")
 
 
 def _inputs_difference(expected: Observation, got: Observation) -> Difference | None:
@@ -220,7 +230,8 @@ def _name(value: Any) -> str:
         return f"a dictionary of {len(value)} items"
     if isinstance(value, wire.Opaque):
         kind = value.description.removeprefix("builtins.")
-        return kind if kind == value.description else f"a {kind}"  # a set, a map, a generator
+        article = "an" if kind[0] in "aeiou" else "a"
+        return kind if kind == value.description else f"{article} {kind}"  # a set, a map, an ellipsis
     return f"a {type(value).__name__}"
 
 

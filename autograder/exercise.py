@@ -48,6 +48,7 @@ class Probe:
     also: what is looked at beside the result: "inputs" (left unchanged), "state" (torch's global settings left
     alone), "gradients" (equal to the reference's), "training" (the module is in training mode), "generator" (the
     generator that was passed in has been drawn from).
+    quiz: the right result is itself the answer, so a report shows only what came back.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Probe:
     laws: tuple[Law, ...] = ()
     rtol: float = 1e-4
     atol: float = 1e-5
+    quiz: bool = False
 
 
 @dataclass(frozen=True)

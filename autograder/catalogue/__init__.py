@@ -2,10 +2,17 @@
 
 from functools import cache
 
-from autograder.catalogue import ch01, ch02, ch03, ch04, ch05
+from autograder.catalogue import ch00, ch01, ch02, ch03, ch04, ch05
 from autograder.exercise import Assignment, Exercise
 
-ASSIGNMENTS: tuple[Assignment, ...] = (ch01.ASSIGNMENT, ch02.ASSIGNMENT, ch03.ASSIGNMENT, ch04.ASSIGNMENT, ch05.ASSIGNMENT)
+ASSIGNMENTS: tuple[Assignment, ...] = (
+    ch00.ASSIGNMENT,
+    ch01.ASSIGNMENT,
+    ch02.ASSIGNMENT,
+    ch03.ASSIGNMENT,
+    ch04.ASSIGNMENT,
+    ch05.ASSIGNMENT,
+)
 
 
 @cache
