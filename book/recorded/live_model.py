@@ -1,0 +1,197 @@
+"""Pack a trained translator for a reader's browser: live_model_weights.js, which chapter 00 loads on a click.
+
+    python -m transformer_ref train
+    python -m book.recorded.live_model --checkpoint build/translator
+
+Run it again after every training that the book should show. It writes book/assets/live_model_weights.js, and beside this
+program live_model.json: how the packed model does, and what it says about a few sentences. Half a minute on one core.
+
+Each row of a matrix is stored in whole numbers from -127 to 127 and one scale; biases and norms stay float32. The
+browser's side is book/assets/live_model.js, and a test holds it equal to this one.
+"""
+
+import argparse
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from transformer_ref.config import ModelConfig
+from transformer_ref.data.batching import pad_sequences
+from transformer_ref.data.grammar import build_corpus
+from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.evaluation import exact_match, sense_accuracy
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.special_tokens import SPECIAL_TOKENS
+from transformer_ref.text.tokenizer import WordTokenizer, tokenizer_from_json
+from transformer_ref.training.checkpoint import load_checkpoint
+from transformer_ref.translate import EXTRA_LENGTH, Translator
+
+WEIGHTS = Path(__file__).resolve().parents[1] / "assets" / "live_model_weights.js"
+RECORD = Path(__file__).with_suffix(".json")
+PREFIX, SUFFIX = "window.liveModelWeights = ", ";\n"
+LARGEST = 127  # of a signed byte, leaving out -128 so that both signs reach equally far
+TIED = ("target_embedding.table", "output.weight")  # the same tensor as source_embedding.table
+SHOWN = (
+    "I closed the windows.",
+    "I bought new windows for my computer.",
+    "She visited the bank near the river.",
+    "We cleaned the old keys of the house.",
+)
+
+
+class Packed(NamedTuple):
+    """What the browser receives, read back: a model in evaluation mode and the tokenizer of both its sides."""
+
+    model: Transformer
+    tokenizer: WordTokenizer
+
+
+def pack(model: Transformer, tokenizer: WordTokenizer) -> dict[str, Any]:
+    """Return the model as plain values, ready for JSON; its numbers are the bytes of `data`, in base64.
+
+    Every number that is stored as float32 comes first, in the order of `tensors`: a matrix's scales, one a row, or a
+    vector itself. The matrices' signed bytes follow in the same order, row by row. Little-endian.
+    Raises ValueError for a model without tied embeddings.
+    """
+    if not model.config.tie_embeddings:
+        raise ValueError("model: expected tied embeddings, got three tables")
+    tensors = [(name, tensor.float()) for name, tensor in model.state_dict().items() if name not in TIED]
+    floats, bytes_ = [], []
+    for _, tensor in tensors:
+        if tensor.dim() == 1:
+            floats.append(tensor)
+            continue
+        scale = tensor.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / LARGEST  # (row, 1)
+        floats.append(scale.flatten())
+        bytes_.append((tensor / scale).round().to(torch.int8).flatten())
+    data = torch.cat(floats).numpy().astype("<f4").tobytes() + torch.cat(bytes_).numpy().tobytes()
+    return {
+        "config": model.config.to_dict(),
+        "tokens": list(tokenizer.vocabulary.tokens),
+        "tensors": [[name, list(tensor.shape)] for name, tensor in tensors],
+        "data": base64.b64encode(data).decode(),
+    }
+
+
+def unpack(packed: dict[str, Any]) -> Packed:
+    """Return the model that `pack` described, with the rounded weights that the browser computes with."""
+    config = ModelConfig.from_dict(packed["config"])
+    data = bytearray(base64.b64decode(packed["data"]))
+    first = sum(shape[0] for _, shape in packed["tensors"])  # a scale a row, or a number
+    floats = torch.frombuffer(data, dtype=torch.float32, count=first)
+    bytes_ = torch.frombuffer(data, dtype=torch.int8, offset=4 * first)
+    weights: dict[str, Tensor] = {}
+    for name, shape in packed["tensors"]:
+        own, floats = floats[: shape[0]], floats[shape[0] :]
+        if len(shape) == 2:
+            rows, bytes_ = bytes_[: shape[0] * shape[1]].view(shape), bytes_[shape[0] * shape[1] :]  # (row, column)
+            own = rows * own[:, None]  # (row, column)
+        weights[name] = own
+    weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
+    model = Transformer(config)
+    model.load_state_dict(weights)
+    description = {"kind": "word", "tokens": packed["tokens"][len(SPECIAL_TOKENS) :]}
+    tokenizer = tokenizer_from_json(json.dumps(description))
+    assert isinstance(tokenizer, WordTokenizer)
+    return Packed(model.eval(), tokenizer)
+
+
+def read_weights(path: Path = WEIGHTS) -> dict[str, Any]:
+    """Return what the script that the browser loads holds."""
+    return json.loads(path.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX))
+
+
+@torch.inference_mode()
+def looked_at(packed: Packed, text: str) -> dict[str, Any]:
+    """Return a sentence's tokens, its translation, and for each token written the shares of the tokens read.
+
+    The shares are the cross-attention weights of the decoder's last layer, the mean over its heads.
+    """
+    model, tokenizer = packed
+    source = [*tokenizer.encode(text), model.config.eos]
+    source_ids = torch.tensor([source])  # (1, source)
+    target_ids = greedy_decode(model, source_ids, len(source) + EXTRA_LENGTH)  # (1, target)
+    decoded = model.decode(target_ids[:, :-1], model.encode(source_ids), need_weights=True)
+    weights = decoded.cross_weights[-1][0].mean(dim=0)  # (target, source)
+    return {
+        "text": text,
+        "translation": tokenizer.decode(target_ids[0].tolist()),
+        "source": [tokenizer.vocabulary.tokens[id] for id in source],
+        "target": [tokenizer.vocabulary.tokens[id] for id in target_ids[0, 1:].tolist()],
+        "weights": [[round(share, 3) for share in row] for row in weights.tolist()],
+    }
+
+
+def judged(packed: Packed) -> dict[str, Any]:
+    """Return how the packed model does on sentences that it was not trained on, written word by word (greedily)."""
+    corpus = build_corpus()
+    translator = Translator(packed.model, packed.tokenizer, packed.tokenizer)
+    scores = {}
+    for split in ("test", "held_out"):
+        pairs = getattr(corpus, split)
+        translations = translator.translate([pair.english for pair in pairs], beam=1)
+        scores[split] = {
+            "sentences": len(pairs),
+            "exact": round(exact_match(translations, [pair.italian for pair in pairs]), 4),
+            "sense": round(sense_accuracy(translations, pairs), 4),
+        }
+    return scores
+
+
+def largest_gap(original: Transformer, packed: Packed) -> float:
+    """Return how far rounding moves a log-probability at most, over the shown sentences."""
+    ids = [[*packed.tokenizer.encode(text), original.config.eos] for text in SHOWN]
+    source_ids = pad_sequences(ids, original.config.pad)  # (batch, source)
+    target_ids = greedy_decode(original, source_ids, EXTRA_LENGTH)  # (batch, target)
+    with torch.inference_mode():
+        one, other = (model(source_ids, target_ids[:, :-1]).log_softmax(-1) for model in (original, packed.model))
+    likely = one.amax(-1, keepdim=True) - one < 5  # what has no chance may move
+    written = target_ids[:, 1:, None] != original.config.pad  # (batch, target, 1)
+    return (one - other)[likely & written].abs().max().item()
+
+
+def write(path: Path, text: str) -> None:
+    """Write under a temporary name, then rename."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def main() -> None:
+    """Pack, judge what was packed, and write both files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", type=Path, default=Path("build/translator"), help="what `train` left")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    model, source_tokenizer, target_tokenizer, _ = load_checkpoint(options.checkpoint)
+    if not isinstance(source_tokenizer, WordTokenizer) or source_tokenizer.to_json() != target_tokenizer.to_json():
+        raise SystemExit("checkpoint: expected one word tokenizer for both languages, as the built-in corpus has it")
+    described = pack(model, source_tokenizer)
+    packed = unpack(described)
+    script = PREFIX + json.dumps(described, separators=(",", ":")) + SUFFIX  # ASCII: any page can load it
+    record = {
+        "bytes": len(script.encode()),
+        "weights": sum(parameter.numel() for parameter in model.parameters()),
+        "tokens": len(described["tokens"]),
+        "moved_by_rounding": round(largest_gap(model, packed), 3),
+        "scores": judged(packed),
+        "sentences": [looked_at(packed, text) for text in SHOWN],
+    }
+    write(WEIGHTS, script)
+    write(RECORD, json.dumps(record, ensure_ascii=False) + "\n")
+    print(f"{record['weights']:,} weights in {record['bytes']:,} bytes; rounding moves a log-probability by at most "
+          f"{record['moved_by_rounding']}")
+    for split, score in record["scores"].items():
+        print(f"{split}: {score['exact']:.1%} of {score['sentences']:,} sentences exactly right, "
+              f"{score['sense']:.1%} in the right sense")
+    for sentence in record["sentences"]:
+        print(f"  {sentence['text']}  ->  {sentence['translation']}")
+
+
+if __name__ == "__main__":
+    main()
