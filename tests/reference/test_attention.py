@@ -8,11 +8,22 @@ from drawn import seeds, sizes, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_ref.model import attention
 from transformer_ref.model.attention import attend, attention_weights, explicit_attention, fused_attention
 from transformer_ref.model.masks import causal_mask
 
 WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])  # I closed the windows
-both_paths = pytest.mark.parametrize("path", [explicit_attention, fused_attention])
+
+
+def fused_by_products(*arguments):
+    """Return what the fused path gives where the library's kernel would be slow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attention, "_library_kernel_is_slow", lambda query: True)
+        return fused_attention(*arguments)
+
+
+both_paths = pytest.mark.parametrize("path", [explicit_attention, fused_attention, fused_by_products])
+both_kernels = pytest.mark.parametrize("fused_path", [fused_attention, fused_by_products])
 
 
 @st.composite
@@ -27,14 +38,15 @@ def inputs(draw, leading_axes=None):
             tensor(seed + 2, *leading, keys, d_v), mask)
 
 
-@given(inputs())
-def test_explicit_and_fused_agree_in_output_and_in_every_gradient(drawn):
+@both_kernels
+@given(drawn=inputs())
+def test_explicit_and_fused_agree_in_output_and_in_every_gradient(fused_path, drawn):
     query, key, value, mask = drawn
     for each in (query, key, value):
         each.requires_grad_()
     for chosen in (mask, None):
         explicit = explicit_attention(query, key, value, chosen).output
-        fused = fused_attention(query, key, value, chosen).output
+        fused = fused_path(query, key, value, chosen).output
         torch.testing.assert_close(explicit, fused, rtol=0, atol=1e-10)
         upstream = tensor(7, *explicit.shape)
         of_explicit = torch.autograd.grad(explicit, (query, key, value), upstream)
@@ -42,13 +54,22 @@ def test_explicit_and_fused_agree_in_output_and_in_every_gradient(drawn):
         torch.testing.assert_close(of_explicit, of_fused, rtol=0, atol=1e-10)
 
 
-@given(inputs(leading_axes=2), st.sampled_from(["key", "query and key", "batch and key", "all"]))
-def test_explicit_and_fused_agree_on_masks_that_broadcast(drawn, kept):
+@both_kernels
+@given(drawn=inputs(leading_axes=2), kept=st.sampled_from(["key", "query and key", "batch and key", "all"]))
+def test_explicit_and_fused_agree_on_masks_that_broadcast(fused_path, drawn, kept):
     query, key, value, mask = drawn
     mask = {"key": mask[0, 0, 0], "query and key": mask[0, 0],
             "batch and key": mask[:, :1, :1], "all": mask}[kept]
     torch.testing.assert_close(explicit_attention(query, key, value, mask).output,
-                               fused_attention(query, key, value, mask).output, rtol=0, atol=1e-10)
+                               fused_path(query, key, value, mask).output, rtol=0, atol=1e-10)
+
+
+def test_products_take_the_kernel_s_place_only_in_bf16_and_only_while_training():
+    def slow(dtype, requires_grad):
+        return attention._library_kernel_is_slow(torch.zeros(2, 3, dtype=dtype, requires_grad=requires_grad))
+
+    assert slow(torch.bfloat16, True)
+    assert not slow(torch.bfloat16, False) and not slow(torch.float32, True)
 
 
 @given(inputs())

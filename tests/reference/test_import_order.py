@@ -21,7 +21,7 @@ ROWS = (  # the table of ARCHITECTURE, in its order; a folder stands for all mod
     ("model.key_value_cache", "model.multi_head_attention"),
     ("model.positional_encoding",),
     ("model.masks",),
-    ("model.feed_forward", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
+    ("model.feed_forward", "model.dropout", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
     ("data",),
     ("training", "checkpoint"),
     ("decoding", "translate", "evaluation"),

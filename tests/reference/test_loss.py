@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from transformer_ref.training.loss import label_smoothed_cross_entropy, masked_cross_entropy, smooth_targets
+from transformer_ref.training import loss as loss_module
+from transformer_ref.training.loss import (
+    label_smoothed_cross_entropy,
+    masked_cross_entropy,
+    projected_cross_entropy,
+    smooth_targets,
+)
 
 BATCH, TARGET, VOCABULARY = 3, 5, 11
 
@@ -91,3 +97,49 @@ def test_a_batch_of_pads_has_loss_zero_and_finite_gradients():
 def test_labels_of_another_shape_are_refused_by_name():
     with pytest.raises(ValueError, match="labels"):
         masked_cross_entropy(torch.zeros(2, 3, 5), torch.zeros(2, 4, dtype=torch.int64), 0)
+
+
+def projected(hidden, table, labels, pad, smoothing, through_logits):
+    """Return the loss and its gradients, either way."""
+    hidden, table = (each.clone().requires_grad_() for each in (hidden, table))
+    if through_logits:
+        loss = label_smoothed_cross_entropy(hidden @ table.T, labels, pad, smoothing)
+    else:
+        loss = projected_cross_entropy(hidden, table, labels, pad, smoothing)
+    (3 * loss).backward()
+    return loss.detach(), hidden.grad, table.grad
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 512])
+@given(seed=seeds, pad=st.sampled_from([0, 6]), smoothing=st.sampled_from([0.0, 0.1, 0.7]))
+def test_the_loss_piece_by_piece_is_the_loss_of_all_logits(chunk, seed, pad, smoothing):
+    labels = example(seed, pad)[1]
+    hidden, table = tensor(seed, BATCH, TARGET, 7), tensor(seed + 1, VOCABULARY, 7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loss_module, "CHUNK", chunk)
+        ours, theirs = (projected(hidden, table, labels, pad, smoothing, way) for way in (False, True))
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+def test_the_loss_piece_by_piece_is_as_good_in_bf16_as_its_inputs_are():
+    labels = ids(1, 40, 30, low=1, high=300)
+    hidden, table = tensor(2, 40, 30, 64), tensor(3, 300, 64) / 8
+    exact = projected(hidden, table, labels, 0, 0.1, through_logits=True)
+    coarse = projected(hidden.bfloat16(), table.bfloat16(), labels, 0, 0.1, through_logits=False)
+    assert coarse[0].dtype == torch.float32
+    assert coarse[0].item() == pytest.approx(exact[0].item(), abs=2e-3)  # 1,200 tokens average the rounding out
+    for mine, other in zip(coarse[1:], exact[1:], strict=True):
+        assert (mine.double() - other).norm() < 0.01 * other.norm()
+
+
+def test_piece_by_piece_a_batch_of_pads_has_loss_zero_and_zero_gradients():
+    pads = torch.zeros(2, 3, dtype=torch.int64)
+    loss, *gradients = projected(tensor(1, 2, 3, 7), tensor(2, 5, 7), pads, 0, 0.1, through_logits=False)
+    assert loss.item() == 0 and all(gradient.eq(0).all() for gradient in gradients)
+
+
+def test_a_label_far_below_all_others_has_a_finite_loss():
+    hidden, table = torch.full((1, 1, 1), 200.0), torch.tensor([[0.0], [-1.0], [1.0]])
+    loss = projected_cross_entropy(hidden, table, torch.tensor([[1]]), 0, 0.0)
+    assert loss.isfinite() and loss > 80

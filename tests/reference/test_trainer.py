@@ -98,6 +98,25 @@ def test_a_step_tells_loss_and_real_tokens():
     assert isinstance(result.loss, float)
 
 
+def test_a_model_that_only_gives_logits_takes_the_same_step():
+    class OnlyLogits(nn.Module):
+        def __init__(self, model: nn.Module) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, source, target_input):
+            return self.model(source, target_input)
+
+    run, twin = training(dropout=0.0), training(dropout=0.0)
+    batch = next(iter(run.stream))
+    results = [train_step(model, batch, Spy(model), 0, clip=1.0, smoothing=0.1)
+               for model in (run.model, OnlyLogits(twin.model))]
+    assert isinstance(run.model, trainer.ScoresHidden) and not isinstance(OnlyLogits(twin.model), trainer.ScoresHidden)
+    assert results[0].loss == pytest.approx(results[1].loss)
+    for mine, other in zip(run.model.parameters(), twin.model.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-3, atol=1e-6)
+
+
 def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
     run = training()
     with torch.no_grad():
@@ -126,7 +145,7 @@ def test_too_little_memory_names_the_batch_and_the_way_out_and_leaves_the_traini
     def too_little(*arguments):
         raise RuntimeError(words)
 
-    monkeypatch.setattr(run.model, "forward", too_little)
+    monkeypatch.setattr(run.model, "encode", too_little)
     with pytest.raises(TrainingError, match=r"memory: expected room for \d+ sentences of \d+ .* accumulation"):
         fit(run)
     assert (run.step, run.stream.epoch, run.stream.position) == (0, 0, 0)
@@ -139,7 +158,7 @@ def test_another_failure_is_not_called_a_lack_of_memory(monkeypatch):
     def broken(*arguments):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(run.model, "forward", broken)
+    monkeypatch.setattr(run.model, "encode", broken)
     with pytest.raises(RuntimeError) as caught:
         fit(run)
     assert caught.type is RuntimeError

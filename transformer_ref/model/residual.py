@@ -6,6 +6,8 @@
 
 from torch import Tensor, nn
 
+from transformer_ref.model.dropout import Dropout
+
 
 class Residual(nn.Module):
     """One sub-layer's way into and out of the stream, with its norm and its dropout."""
@@ -13,7 +15,7 @@ class Residual(nn.Module):
     def __init__(self, d_model: int, dropout: float, norm_first: bool) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm_first = norm_first
 
     def read(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.decoder import Decoded, Decoder
+from transformer_ref.model.dropout import Dropout
 from transformer_ref.model.embedding import Embedding
 from transformer_ref.model.encoder import Encoder
 from transformer_ref.model.key_value_cache import DecoderCache
@@ -38,7 +39,7 @@ class Transformer(nn.Module):
         self.source_embedding = Embedding(config.source_vocabulary, config.d_model)
         self.target_embedding = Embedding(config.target_vocabulary, config.d_model)
         self.positions = SinusoidalPositions(config.max_length, config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=False)
@@ -85,12 +86,16 @@ class Transformer(nn.Module):
         """Return a score for each token of the vocabulary: (..., d_model) -> (..., vocabulary)."""
         return self.output(hidden)
 
+    def hidden(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
+        """Return what `forward` scores: (batch, target, d_model), for the same arguments."""
+        return self.decode(target_input_ids, self.encode(source_ids)).hidden
+
     def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return logits (batch, target, vocabulary): row t scores the token that follows target token t.
 
         source_ids: (batch, source); target_input_ids: (batch, target), beginning with bos.
         """
-        return self.logits(self.decode(target_input_ids, self.encode(source_ids)).hidden)
+        return self.logits(self.hidden(source_ids, target_input_ids))
 
     def new_cache(self) -> DecoderCache:
         """Return an empty cache for `decode`."""

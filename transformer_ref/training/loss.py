@@ -5,6 +5,8 @@ from torch import Tensor
 
 from transformer_ref.shapes import expect_ids, expect_shape
 
+CHUNK = 512  # rows of logits at a time: a few megabytes for a vocabulary of 8,000, which a processor's cache holds
+
 
 def masked_cross_entropy(logits: Tensor, labels: Tensor, pad: int) -> Tensor:
     """Return the mean of -log p(label) over the labels that are not `pad`, in nats; 0 if there is none.
@@ -32,6 +34,59 @@ def label_smoothed_cross_entropy(logits: Tensor, labels: Tensor, pad: int, smoot
         of_others = log_p.sum(dim=-1) - of_label - log_p[:, pad]  # (real,)
         loss = -(1 - smoothing) * of_label - smoothing / (logits.shape[-1] - 2) * of_others
     return loss.sum() / max(len(labels), 1)
+
+
+def projected_cross_entropy(hidden: Tensor, table: Tensor, labels: Tensor, pad: int, smoothing: float) -> Tensor:
+    """Return `label_smoothed_cross_entropy` of the logits hidden @ table.T, which are never all there at once.
+
+    hidden: (batch, target, d_model); table: (vocabulary, d_model), the output's weights; labels: (batch, target).
+    The gradient of a cross-entropy by its logits is softmax(logits) - targets, so it is found beside the loss, some
+    rows at a time. A training step's largest tensor, (batch, target, vocabulary), is never made.
+    """
+    expect_shape("hidden", hidden, "batch", "target", table.shape[1])
+    expect_ids("labels", labels, *hidden.shape[:2])
+    real = (labels != pad).flatten().nonzero().squeeze(1)  # (real,)
+    rows = hidden.flatten(0, 1).index_select(0, real)  # (real, d_model)
+    return _ProjectedCrossEntropy.apply(rows, table, labels.flatten()[real], pad, smoothing)
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    """The loss and, in the same pass, its gradients.
+
+    Smoothing gives every token a share, then takes it from label and pad. What all tokens have alike is a sum over
+    the table, which needs no (rows, vocabulary) tensor of its own.
+    """
+
+    @staticmethod
+    def forward(ctx, rows: Tensor, table: Tensor, labels: Tensor, pad: int, smoothing: float) -> Tensor:
+        precise = torch.promote_types(rows.dtype, torch.float32)
+        share, count = smoothing / (len(table) - 2), max(len(rows), 1)
+        table_sum = table.sum(dim=0)  # (d_model,)
+        loss = torch.zeros((), dtype=precise, device=rows.device)
+        of_rows, of_table = torch.empty_like(rows), torch.zeros_like(table, dtype=precise)
+        for chunk, label, gradient in zip(rows.split(CHUNK), labels[:, None].split(CHUNK), of_rows.split(CHUNK),
+                                          strict=True):
+            logits = chunk @ table.T  # (chunk, vocabulary)
+            of_label, of_pad = logits.gather(1, label).squeeze(1).to(precise), logits[:, pad].to(precise)  # (chunk,)
+            p = logits.softmax(dim=-1)  # (chunk, vocabulary)
+            log_p = p.gather(1, label).squeeze(1).to(precise).clamp_min(torch.finfo(precise).tiny).log()  # (chunk,)
+            normalizer = of_label - log_p  # log of the sum of exp(logits)   (chunk,)
+            of_others = ((chunk @ table_sum).to(precise) - of_label - of_pad
+                         - (len(table) - 2) * normalizer)  # the sum of their log p   (chunk,)
+            loss -= ((1 - smoothing) * log_p + share * of_others).sum()
+            p.scatter_add_(1, label, torch.full_like(p[:, :1], share - (1 - smoothing)))
+            p[:, pad] += share  # now p - targets + share   (chunk, vocabulary)
+            torch.mm(p, table, out=gradient)  # (chunk, d_model)
+            of_table += p.T @ chunk  # (vocabulary, d_model)
+        of_rows -= share * table_sum
+        of_table -= share * rows.sum(dim=0)
+        ctx.save_for_backward(of_rows / count, (of_table / count).to(table.dtype))
+        return loss / count
+
+    @staticmethod
+    def backward(ctx, scale: Tensor) -> tuple[Tensor | None, ...]:
+        of_rows, of_table = ctx.saved_tensors
+        return of_rows * scale.to(of_rows.dtype), of_table * scale.to(of_table.dtype), None, None, None
 
 
 def smooth_targets(labels: Tensor, vocabulary: int, smoothing: float, pad: int) -> Tensor:

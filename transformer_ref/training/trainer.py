@@ -4,16 +4,20 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.device import choose_precision
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.loss import label_smoothed_cross_entropy, masked_cross_entropy
+from transformer_ref.training.loss import (
+    label_smoothed_cross_entropy,
+    masked_cross_entropy,
+    projected_cross_entropy,
+)
 from transformer_ref.training.optimizer import OptimizerGroup
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
@@ -59,6 +63,15 @@ class Training:
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, loss
 
 
+@runtime_checkable
+class ScoresHidden(Protocol):
+    """A model whose logits are output(hidden(source, target_input)), as those of `Transformer` are."""
+
+    output: nn.Linear
+
+    def hidden(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor: ...
+
+
 class TrainingError(RuntimeError):
     """The training cannot go on."""
 
@@ -97,8 +110,7 @@ def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch
 def _backward(model: nn.Module, part: Batch, pad: int, smoothing: float, tokens: int) -> float:
     """Add a part's share of the gradients and return its share of the loss: a mean over all `tokens` of the batch."""
     try:
-        logits = model(part.source, part.target_input)  # (batch, target, vocabulary)
-        mean = label_smoothed_cross_entropy(logits, part.target_labels, pad, smoothing)
+        mean = _mean_loss(model, part, pad, smoothing)
         loss = mean * (int((part.target_labels != pad).sum()) / max(tokens, 1))
         loss.backward()
         return loss.item()
@@ -108,6 +120,15 @@ def _backward(model: nn.Module, part: Batch, pad: int, smoothing: float, tokens:
         raise TrainingError(f"memory: expected room for {len(part.source)} sentences of {part.source.shape[1]} and "
                             f"{part.target_labels.shape[1]} tokens at once, got too little; more accumulation needs "
                             "less, with the same result") from error
+
+
+def _mean_loss(model: nn.Module, batch: Batch, pad: int, smoothing: float) -> Tensor:
+    """Return the mean loss of a real token; logits are scored piece by piece where a model says how it makes them."""
+    if isinstance(model, ScoresHidden) and model.output.bias is None:
+        hidden = model.hidden(batch.source, batch.target_input)  # (batch, target, d_model)
+        return projected_cross_entropy(hidden, model.output.weight, batch.target_labels, pad, smoothing)
+    logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
+    return label_smoothed_cross_entropy(logits, batch.target_labels, pad, smoothing)
 
 
 def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:
