@@ -2,14 +2,13 @@
 
 This module runs where the learner's code runs. It looks the learner's object up by name, does what the judge asks
 with it (call it, construct it, load weights into it) and sends back what was seen. It never decides anything. In a
-learner's own Jupyter the judge is imported into the same process; under grading it listens at the socket named by
-JUDGE_SOCKET.
+learner's own Jupyter the judge is imported into the same process; under grading it asks from outside the sandbox, when
+it comes to the check's own cell.
 """
 
 import inspect
 import linecache
 import os
-import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 
 from autograder import wire
 
-JUDGE_SOCKET = "ATTENTION_BY_HAND_JUDGE"
+GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 MAX_MESSAGE = 400
 SEED = 6_201_703_762
 
@@ -37,9 +36,10 @@ def check(exercise_id: str) -> float | None:
             f"got {type(exercise_id).__name__}"
         )
         return 0.0
-    outcome = (
-        _judged_outside(exercise_id, namespace) if JUDGE_SOCKET in os.environ else _judged_here(exercise_id, namespace)
-    )
+    if GRADED in os.environ:
+        print("A check is answered when its own cell is graded; it is not counted here.")
+        return None
+    outcome = _judged_here(exercise_id, namespace)
     print(outcome["text"])
     if outcome["possible"]:
         _earned[exercise_id] = (outcome["earned"], outcome["possible"])
@@ -65,19 +65,8 @@ def _judged_here(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return judge_in_notebook(exercise_id, namespace)
 
 
-def _judged_outside(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(os.environ[JUDGE_SOCKET])
-    return serve(wire.Channel(connection), exercise_id, namespace)
-
-
-def serve(
-    channel: wire.Channel, exercise_id: str, namespace: dict[str, Any], error: dict | None = None
-) -> dict[str, Any]:
-    """Answer the judge's requests about one exercise until its outcome arrives; returns the outcome.
-
-    error: what stopped the answer's own code before it could be checked, if anything did.
-    """
+def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
+    """Answer the judge's requests about one exercise until the judge hangs up, which ends it by an EOFError."""
 
     def remote(number: int) -> wire.Proxy:
         def call(*arguments: Any) -> Any:
@@ -90,13 +79,8 @@ def serve(
         return call
 
     answerer = Answerer(namespace)
-    channel.send({"check": exercise_id, "error": error})
     while True:
-        request = channel.receive(make_proxy=remote)
-        if "outcome" in request:
-            channel.close()
-            return request["outcome"]
-        reply = answerer.answer(request)
+        reply = answerer.answer(channel.receive(make_proxy=remote))
         try:
             channel.send(reply)
         except wire.WireError as too_much:

@@ -1,150 +1,130 @@
-"""nbgrader's execution step with the verdict taken out of the learner's kernel.
+"""nbgrader's execution step: a submission runs in a sandbox, and the verdicts are reached here, outside.
 
-The kernel runs the notebook; whenever a check cell asks, a judge in this process draws the inputs and decides. Whatever
-the kernel wrote into a check cell is then replaced by the judge's report and the plain number that nbgrader reads as
-the score.
+Whatever a check cell of the submission prints or raises, its outputs are the judge's report and the plain number that
+nbgrader reads as the score.
 """
 
-import os
-import shutil
-import socket
-import tempfile
-import threading
+from datetime import datetime, timezone
 from typing import Any
 
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
-from nbgrader.preprocessors import Execute
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Float, Unicode
 
-from autograder import catalogue, course, rules, wire
-from autograder.check import JUDGE_SOCKET
+from autograder import catalogue, course, rules, runner, verdict_log
 from autograder.course import CHECK_SUFFIX
 from autograder.exercise import Assignment, Exercise
-from autograder.judge import draw_key, judge_remote
+from autograder.judge import draw_key, judge
+from autograder.observe import RemotePeer
+from autograder.runner import Ended, Submission
+from autograder.sandbox import backends
+from autograder.sandbox.backends import TRUST, SandboxError
+from autograder.sandbox.limits import Limits
 from autograder.verdict import Verdict, as_record, render
 
+TRIES = 2  # a sandbox that breaks is nobody's fault: the notebook runs once more in a new one
 
-class JudgedExecute(Execute):
+
+class JudgedExecute(NbGraderPreprocessor):
     """Runs a submission and writes the judge's verdict into each check cell."""
 
-    def preprocess(
-        self, nb: NotebookNode, resources: dict[str, Any], km: Any = None
-    ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Execute the notebook. A kernel that dies costs the checks it had not reached, not those before."""
+    sandbox = Unicode(
+        "", help="bubblewrap, landlock, docker, podman, or none to trust submissions; by default the first that works"
+    ).tag(config=True)
+    cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
+    notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
+
+        Raises SystemExit when nothing here can isolate a submission, SandboxError when the sandbox broke twice.
+        """
+        try:
+            backend = backends.choose(self.sandbox)
+        except SandboxError as error:
+            raise SystemExit(str(error)) from error  # of the whole batch: the next submission would fare no better
+        if backend.name == TRUST:
+            self.log.warning("SUBMISSIONS ARE TRUSTED: they run with all of your rights and can change any grade.")
         assignment = catalogue.find_assignment(resources["nbgrader"]["assignment"])
-        self._over: str | None = None
-        with Judge(course.secret(course.find_root()), assignment, nb) as self._judge:
+        limits = Limits(cell_seconds=self.cell_seconds, notebook_seconds=self.notebook_seconds)
+        for attempt in range(1, TRIES + 1):
+            warm = None
             try:
-                return super().preprocess(nb, resources, km)
-            except DeadKernelError:
-                self._over = "the notebook's process ended"
-                for index, cell in enumerate(nb.cells):
-                    if not _is_decided(cell):
-                        self.preprocess_cell(cell, resources, index)
+                warm = runner.runner_for(assignment, backend, limits)
+                with warm.submission() as submission:
+                    _Graded(nb, resources, assignment, submission).run()
                 return nb, resources
+            except SandboxError as error:
+                if warm is not None:
+                    runner.discard(warm)
+                if attempt == TRIES:
+                    raise
+                self.log.warning("%s Trying once more.", error)
+        raise AssertionError("unreachable")
 
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: dict[str, Any], index: int
-    ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Run one cell; a check cell is judged, whatever its cell prints."""
-        exercise = _exercise_of(cell)
-        if exercise is None:
-            return (cell, resources) if self._over else self._run(cell, resources, index)
-        if not self._over:
-            source = cell.source
-            # The learner may have used the name `check` for something else; the question is asked all the same.
-            cell.source = f'__import__("autograder.check").check.check({exercise.id!r})'
-            with self._judge.expecting(exercise):
-                cell, resources = self._run(cell, resources, index)
-            cell.source = source
-        verdict = self._judge.verdicts.get(exercise.id)
-        if verdict is None:
-            why = self._over or "the check did not come to an end"
-            verdict = Verdict(exercise, True, message=f"Not checked: {why}.")
-        _write(cell, verdict)
-        return cell, resources
 
-    def _run(self, cell: NotebookNode, resources: dict[str, Any], index: int) -> tuple[NotebookNode, dict[str, Any]]:
+class _Graded:
+    """One notebook on its way through one submission's process."""
+
+    def __init__(
+        self,
+        notebook: NotebookNode,
+        resources: dict[str, Any],
+        assignment: Assignment | None,
+        submission: Submission,
+    ) -> None:
+        self._notebook, self._assignment, self._submission = notebook, assignment, submission
+        self._student = str(resources["nbgrader"].get("student", ""))
+        self._root = course.find_root()
+        self._sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not _exercise_of(cell)]
+        self._over = ""
+
+    def run(self) -> None:
+        """Run every cell and judge every check."""
+        count = 0
+        for index, cell in enumerate(self._notebook.cells):
+            if cell.cell_type != "code":
+                continue
+            count += 1
+            began = datetime.now(timezone.utc)
+            cell.outputs, cell.execution_count = [], count
+            exercise = _exercise_of(cell)
+            if exercise is None:
+                self._run_cell(cell, index)
+            else:
+                _write(cell, self._judged(exercise))
+            cell.metadata["execution"] = {
+                "iopub.execute_input": began.isoformat(),
+                "shell.execute_reply": datetime.now(timezone.utc).isoformat(),
+            }
+
+    def _run_cell(self, cell: NotebookNode, index: int) -> None:
+        if self._over:
+            return
         try:
-            return super().preprocess_cell(cell, resources, index)
-        except DeadKernelError:
-            self._over = f"the notebook's process ended in cell {index + 1}"
-        except CellTimeoutError:
-            self._over = f"cell {index + 1} ran too long and could not be interrupted"
-        return cell, resources
+            cell.outputs = self._submission.run(cell.source).outputs
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = cell.execution_count
+        except Ended as ended:
+            self._over = f"{ended} in cell {index + 1}"
 
-
-class Judge:
-    """Listens at a socket for the check cells of one submission."""
-
-    def __init__(self, secret: bytes, assignment: Assignment | None, notebook: NotebookNode) -> None:
-        self.verdicts: dict[str, Verdict] = {}
-        self._secret, self._assignment = secret, assignment
-        self._cells = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not _exercise_of(cell)]
-        self._expected: Exercise | None = None
-        self._done = threading.Event()
-
-    def __enter__(self) -> "Judge":
-        self._folder = tempfile.mkdtemp(prefix="judge-")
-        path = os.path.join(self._folder, "socket")
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(path)
-        self._listener.listen(4)
-        os.environ[JUDGE_SOCKET] = path  # inherited by the kernel
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.close()
-        os.environ.pop(JUDGE_SOCKET, None)
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def expecting(self, exercise: Exercise) -> "_Expecting":
-        """While this lasts, the exercise's check is answered, once."""
-        return _Expecting(self, exercise)
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        channel = wire.Channel(connection)
+    def _judged(self, exercise: Exercise) -> Verdict:
+        if self._over:
+            return Verdict(exercise, True, message=f"Not checked: {self._over}.")
+        findings = rules.findings(self._sources, exercise, self._assignment)
+        key = draw_key(course.secret(self._root), self._assignment.id, exercise.id, "\n".join(self._sources))
+        verdict = None
         try:
-            channel.set_timeout(10)
-            hello = channel.receive()
-            exercise, self._expected = self._expected, None
-            if exercise is None or not isinstance(hello, dict) or hello.get("check") != exercise.id:
-                text = "This check belongs to its own cell; it is not counted here."
-                channel.send({"outcome": {"text": text, "earned": 0.0, "possible": 0.0, "passed": False}})
-                return
-            self._done.clear()
-            findings = rules.findings(self._cells, exercise, self._assignment)
-            key = draw_key(self._secret, self._assignment.id, exercise.id, "\n".join(self._cells))
-            self.verdicts[exercise.id] = judge_remote(channel, exercise, key, findings, None)
-        except (EOFError, OSError, wire.WireError):
-            return  # no verdict: the cell is reported as not checked
-        finally:
-            self._done.set()
-            channel.close()
-
-
-class _Expecting:
-    def __init__(self, judge: Judge, exercise: Exercise) -> None:
-        self._judge, self._exercise = judge, exercise
-
-    def __enter__(self) -> None:
-        self._judge._expected = self._exercise
-        self._judge._done.set()
-
-    def __exit__(self, *_: object) -> None:
-        self._judge._expected = None
-        self._judge._done.wait(self._exercise.seconds)  # a verdict may be ready a moment after its cell
+            with self._submission.questioned(exercise.seconds) as channel:
+                verdict = judge(exercise, RemotePeer(channel), key, findings)
+        except Ended as ended:
+            self._over = f"{ended} in the check of {exercise.id}"
+        verdict = verdict or Verdict(exercise, True, message=f"Not checked: {self._over}.")
+        verdict_log.record(self._root, self._student, self._assignment.id, key, verdict)
+        return verdict
 
 
 def _exercise_of(cell: NotebookNode) -> Exercise | None:
@@ -154,12 +134,8 @@ def _exercise_of(cell: NotebookNode) -> Exercise | None:
     return catalogue.find(cell.metadata.nbgrader["grade_id"].removesuffix(CHECK_SUFFIX))
 
 
-def _is_decided(cell: NotebookNode) -> bool:
-    return any(output.get("metadata", {}).get("judged") for output in cell.get("outputs", []))
-
-
 def _write(cell: NotebookNode, verdict: Verdict) -> None:
-    """Replace everything in the cell by the report and the number that nbgrader reads as its score."""
+    """The report, and the number that nbgrader reads as the cell's score."""
     most = float(cell.metadata.nbgrader["points"])
     score = new_output(
         "execute_result",

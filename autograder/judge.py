@@ -1,7 +1,6 @@
 """The trusted side: draws inputs, asks the side that holds the answer, compares, diagnoses, and decides the points."""
 
 import ast
-import contextlib
 import hashlib
 import hmac
 import inspect
@@ -12,10 +11,10 @@ from typing import Any
 
 import torch
 
-from autograder import catalogue, compare, rules, wire
+from autograder import catalogue, compare, rules
 from autograder.diagnose import Outcome, diagnose
 from autograder.exercise import Exercise, Probe
-from autograder.observe import LocalPeer, Peer, PeerGone, RemotePeer, Subject
+from autograder.observe import LocalPeer, Peer, PeerGone, Subject
 from autograder.verdict import Verdict, render
 
 
@@ -73,18 +72,6 @@ def outcome_of(verdict: Verdict | None, text: str = "") -> dict[str, Any]:
     }
 
 
-def judge_remote(channel: wire.Channel, exercise: Exercise, key: bytes, findings: Sequence[str], error: Any) -> Verdict:
-    """The verdict on an answer at the other end of a channel; also sends it there."""
-    stopped = ""
-    if isinstance(error, dict):
-        where = f" at line {error.get('line')}: {error.get('source')}" if error.get("source") else ""
-        stopped = f"Your code stopped with {error.get('type')}: {error.get('message')}{where}."
-    verdict = judge(exercise, RemotePeer(channel, exercise.seconds), key, findings, stopped)
-    with contextlib.suppress(OSError):  # the other side may be gone; the verdict stands
-        channel.send({"outcome": outcome_of(verdict)})
-    return verdict
-
-
 def _missing(exercise: Exercise, subject: Subject) -> str:
     wanted = "class" if exercise.roles is not None else "function"
     for name, kind in subject.kinds().items():
@@ -100,7 +87,7 @@ def _missing(exercise: Exercise, subject: Subject) -> str:
 def _ask(exercise: Exercise, subject: Subject, probes: Sequence[Probe], key: bytes) -> list[Outcome]:
     outcomes, gone = [], None
     for probe in probes:
-        generator = torch.Generator().manual_seed(_seed(key if probe.hidden else b"", exercise.id, probe.name))
+        generator = torch.Generator().manual_seed(seed_of(key, exercise, probe))
         case, expected, cotangent = question(exercise, probe, generator)
         got, parted = None, None
         if gone is None:
@@ -127,8 +114,10 @@ def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tu
     return case, expected, cotangent
 
 
-def _seed(key: bytes, exercise: str, probe: str) -> int:
-    return int.from_bytes(hmac.new(key, f"{exercise}|{probe}".encode(), hashlib.sha256).digest()[:7], "big")
+def seed_of(key: bytes, exercise: Exercise, probe: Probe) -> int:
+    """The seed of a probe's inputs; a visible probe asks everybody the same."""
+    name = f"{exercise.id}|{probe.name}".encode()
+    return int.from_bytes(hmac.new(key if probe.hidden else b"", name, hashlib.sha256).digest()[:7], "big")
 
 
 def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -48,41 +47,26 @@ class LocalPeer:
 
 
 class RemotePeer:
-    """Objects at the other end of a channel, which may be hostile, slow or dead.
+    """Objects at the other end of a channel, which may be hostile, slow or dead. The channel limits the time."""
 
-    seconds: for all questions together.
-    """
-
-    def __init__(self, channel: wire.Channel, seconds: float) -> None:
-        self._channel, self._seconds, self._spent = channel, seconds, 0.0
+    def __init__(self, channel: wire.Channel) -> None:
+        self._channel = channel
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        began = time.monotonic()
-        try:
-            return self._ask(request, began + self._seconds - self._spent)
-        finally:
-            self._spent += time.monotonic() - began
-
-    def _ask(self, request: dict[str, Any], deadline: float) -> dict[str, Any]:
         proxies: list[wire.Proxy] = []
         try:
-            self._channel.set_timeout(max(0.01, deadline - time.monotonic()))
             self._channel.send(request, proxies)
             for _ in range(MAX_CALLBACKS):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                self._channel.set_timeout(left)
                 reply = self._channel.receive()
                 if not isinstance(reply, dict):
                     raise wire.WireError("reply: expected a dictionary")
                 if "callback" not in reply:
                     return reply
                 self._channel.send(_call_back(proxies, reply))
-        except TimeoutError as error:
-            raise PeerGone(f"your code did not finish within {self._seconds:g} seconds") from error
-        except (EOFError, OSError, wire.WireError) as error:
-            raise PeerGone(f"the notebook's process stopped answering ({error})") from error
+        except wire.WireError as error:
+            raise PeerGone(f"your notebook sent an answer that cannot be read ({error})") from error
+        except (EOFError, OSError) as error:
+            raise PeerGone("the notebook's process ended") from error
         raise PeerGone(f"the function handed over was called more than {MAX_CALLBACKS} times")
 
 

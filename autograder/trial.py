@@ -1,23 +1,23 @@
 """Judging answer files as grading does: `python -m autograder try EXERCISE ANSWER.py...`.
 
-One warm process holds torch and forks a child for each file; the judge stays here.
+Each file runs in a sandbox, in a child of one warm process; the judge stays here.
 """
 
 import argparse
 import json
-import multiprocessing
-import os
-import socket
-import tempfile
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from autograder import catalogue, course, kernel, rules, wire
+from autograder import catalogue, course, rules, runner
 from autograder.exercise import Exercise
-from autograder.judge import draw_key, judge_remote
+from autograder.judge import draw_key, judge
+from autograder.observe import RemotePeer
+from autograder.runner import Ended, Submission
+from autograder.sandbox import backends
+from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
+from autograder.sandbox.limits import Limits
 from autograder.verdict import Verdict, render
-
-START_SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,61 +55,44 @@ def try_files(exercise: Exercise, files: Sequence[Path], root: Path) -> Iterator
 
 
 class Trials:
-    """A warm process, and the judge of the answers that it holds one after another."""
+    """The judge of one answer after another. Where nothing can isolate them, they run without a sandbox."""
 
     def __enter__(self) -> "Trials":
-        os.environ["OMP_NUM_THREADS"] = "1"  # inherited by the warm process, which must stay single-threaded to fork
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["torch", "autograder.kernel"])
-        self._folder = tempfile.TemporaryDirectory(prefix="judge-")
+        try:
+            self._backend = backends.choose()
+        except SandboxError as error:
+            print(f"{error}\nThese answers are run without a sandbox.", file=sys.stderr)
+            self._backend = BACKENDS[TRUST]
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        runner.close_all()
 
     def judge(self, exercise: Exercise, set_up: Sequence[str], source: str, name: str, secret: bytes) -> Verdict:
         """The verdict on one answer, with hidden inputs drawn for this source."""
         assignment = catalogue.assignment_of(exercise)
         findings = rules.findings([*set_up, source], exercise, assignment)
         key = draw_key(secret, assignment.id, exercise.id, source)
-        path = os.path.join(self._folder.name, "socket")
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
-            listener.listen(1)
-            listener.settimeout(START_SECONDS)
-            process = self._context.Process(
-                target=kernel.hold_answer, args=(path, exercise.id, tuple(set_up), source, name), daemon=True
-            )
-            process.start()
+        limits = Limits(cell_seconds=exercise.seconds)
+        verdict = None
+        with runner.runner_for(assignment, self._backend, limits).submission() as submission:
             try:
-                return self._converse(listener, exercise, key, findings)
-            finally:
-                process.kill()
-                process.join()
-                os.unlink(path)
+                stopped = _run(submission, [(cell, "") for cell in set_up] + [(source, name)])
+                with submission.questioned(exercise.seconds) as channel:
+                    verdict = judge(exercise, RemotePeer(channel), key, findings, stopped)
+            except Ended as ended:
+                verdict = verdict or Verdict(exercise, True, message=f"The file could not be checked: {ended}.")
+        return verdict
 
-    @staticmethod
-    def _converse(listener: socket.socket, exercise: Exercise, key: bytes, findings: Sequence[str]) -> Verdict:
-        connection, _ = listener.accept()
-        channel = wire.Channel(connection)
-        channel.set_timeout(exercise.seconds)
-        try:
-            hello = channel.receive()
-        except TimeoutError:
-            return Verdict(
-                exercise,
-                True,
-                message=f"The file did not finish running within {exercise.seconds:g} seconds.",
-            )
-        except (EOFError, OSError, wire.WireError) as error:
-            return Verdict(exercise, True, message=f"The file's process ended before it could be checked ({error}).")
-        finally:
-            channel.set_timeout(None)
-        error = hello.get("error") if isinstance(hello, dict) else None
-        try:
-            return judge_remote(channel, exercise, key, findings, error)
-        finally:
-            channel.close()
+
+def _run(submission: Submission, sources: Sequence[tuple[str, str]]) -> str:
+    """Run sources under their names until one stops with an error; returns what it was, as a sentence."""
+    for source, name in sources:
+        error = submission.run(source, name).error
+        if error is not None:
+            where = f" at line {error['line']}: {error['source']}" if error["source"] else ""
+            return f"Your code stopped with {error['type']}: {error['message']}{where}."
+    return ""
 
 
 def _read(file: Path) -> str | OSError | UnicodeDecodeError:

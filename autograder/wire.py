@@ -8,7 +8,9 @@ import json
 import math
 import socket
 import struct
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ MAX_BODY_BYTES = 64 << 20
 MAX_DEPTH = 8
 MAX_AXES = 8
 MAX_TEXT = 20_000
+PATIENCE = 0.1  # seconds between two looks at a peer that has not answered
 
 DTYPES = {
     name: getattr(torch, name)
@@ -96,13 +99,22 @@ def copy(value: Any, proxies: list[Proxy] | None = None, make_proxy: Callable[[i
 
 
 class Channel:
-    """Messages over a connected stream socket."""
+    """Messages over a connected stream socket.
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+    watch: called about every `PATIENCE` seconds while the peer keeps this side waiting; what it raises ends the wait.
+    Without it a wait has no end.
+    """
+
+    def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
+        self._socket, self._watch, self._looked = connection, watch, time.monotonic()
+        connection.settimeout(PATIENCE if watch else None)
 
     def send(self, value: Any, proxies: list[Proxy] | None = None) -> None:
-        self._socket.sendall(encode(value, proxies))
+        """Send one message. Raises WireError when it does not travel, OSError when the peer is gone."""
+        message = memoryview(encode(value, proxies))
+        sent = 0
+        while sent < len(message):
+            sent += self._waiting(partial(self._socket.send, message[sent:]))
 
     def receive(self, make_proxy: Callable[[int], Proxy] | None = None) -> Any:
         """The next message. Raises WireError when it is malformed, EOFError when the peer is gone."""
@@ -111,21 +123,27 @@ class Channel:
             raise WireError("message: larger than allowed")
         return decode(self._read(header_length), self._read(body_length), make_proxy)
 
-    def set_timeout(self, seconds: float | None) -> None:
-        """Limit each following wait; a wait that lasts longer raises TimeoutError."""
-        self._socket.settimeout(seconds)
-
     def close(self) -> None:
         self._socket.close()
 
     def _read(self, length: int) -> bytes:
         received = bytearray()
         while len(received) < length:
-            part = self._socket.recv(min(1 << 20, length - len(received)))
+            part = self._waiting(partial(self._socket.recv, min(1 << 20, length - len(received))))
             if not part:
                 raise EOFError("the other side closed the connection")
             received += part
         return bytes(received)
+
+    def _waiting(self, step: Callable[[], Any]) -> Any:
+        while True:
+            if self._watch and time.monotonic() - self._looked >= PATIENCE:  # a busy peer is looked at too
+                self._looked = time.monotonic()
+                self._watch()
+            try:
+                return step()
+            except TimeoutError:
+                continue
 
 
 def _encode_node(value: Any, buffers: list[bytes], proxies: list[Proxy] | None, depth: int) -> dict:
@@ -137,6 +155,9 @@ def _encode_node(value: Any, buffers: list[bytes], proxies: list[Proxy] | None, 
         return {"generator": _encode_tensor(value.get_state(), buffers)}
     if value is None or isinstance(value, bool):
         return {"value": value}
+    if isinstance(value, bytes):
+        buffers.append(value)
+        return {"bytes": len(buffers) - 1}
     if isinstance(value, str):
         return {"value": str.__str__(value)[:MAX_TEXT]}
     if isinstance(value, int):
@@ -177,6 +198,8 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
     ((kind, content),) = node.items()
     if kind == "tensor":
         return _decode_tensor(content, buffers)
+    if kind == "bytes" and type(content) is int and 0 <= content < len(buffers):
+        return buffers[content]
     if kind == "generator" and isinstance(content, dict) and set(content) == {"tensor"}:
         return _decode_generator(_decode_tensor(content["tensor"], buffers))
     if kind == "value" and (content is None or isinstance(content, (bool, int, str))):

@@ -1,0 +1,27 @@
+"""How much of a machine one submission may use."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one submission, its subprocesses included.
+
+    cell_seconds, notebook_seconds: processor time plus time in which everything slept, so that a loaded machine takes
+    nothing from anybody. memory_bytes: what may be allocated on top of the warm process. processes: threads count as
+    such. file_bytes: the largest file; disk_bytes: each of /tmp and the home folder, which are in memory.
+    output_bytes: what is kept of one cell's outputs.
+    """
+
+    cell_seconds: float = 60.0
+    notebook_seconds: float = 300.0
+    memory_bytes: int = 3 << 30
+    processes: int = 64
+    file_bytes: int = 64 << 20
+    disk_bytes: int = 256 << 20
+    output_bytes: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ValueError(f"{name}: expected a positive number, got {value!r}")

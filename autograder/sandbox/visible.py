@@ -1,0 +1,77 @@
+"""What a submission may import of our own packages: a folder that holds those modules and, for the rest, a reason."""
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.exercise import Assignment
+
+PACKAGES = ("transformer_ref", "autograder")
+LEARNERS_SIDE = (
+    "autograder.check",
+    "autograder.wire",
+    "autograder.sandbox.confine",
+    "autograder.sandbox.landlock",
+    "autograder.sandbox.limits",
+    "autograder.sandbox.shell",
+    "autograder.sandbox.zygote",
+)
+HERE = Path(__file__).resolve().parents[2]
+
+
+def modules(assignment: Assignment | None) -> set[str]:
+    """Names of the modules that can be imported while the assignment is graded: those listed and what they import."""
+    wanted, found = [*LEARNERS_SIDE, *(assignment.visible_modules if assignment else ())], set()
+    while wanted:
+        name = wanted.pop()
+        if name not in found and (path := _source(name)) is not None:
+            found.add(name)
+            wanted += [name.rpartition(".")[0], *_imported(path)]
+    return found
+
+
+def build(folder: Path, assignment: Assignment | None) -> None:
+    """Write the packages as the assignment's submissions may see them."""
+    visible = modules(assignment)
+    for package in PACKAGES:
+        for path in sorted((HERE / package).rglob("*.py")):
+            relative = path.relative_to(HERE)
+            name = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+            if name in visible:
+                shutil.copyfile(path, folder / relative)
+            else:
+                (folder / relative).write_text(_stub(name, assignment), encoding="utf-8")
+
+
+def _stub(name: str, assignment: Assignment | None) -> str:
+    graded = f"{assignment.id} is" if assignment else "a notebook is"
+    reason = f"{name} cannot be imported while {graded} graded: it could hold an answer."
+    advice = "What the notebook may import is in its first code cell."
+    return f"raise ImportError({f'{reason} {advice}'!r}, name={name!r})\n"
+
+
+def _source(name: str) -> Path | None:
+    """The file of one of our modules; None for anything else."""
+    if name.partition(".")[0] not in PACKAGES:
+        return None
+    path = HERE.joinpath(*name.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports when it is imported itself."""
+    for node in _at_import(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child
+            yield from _at_import(child)

@@ -1,0 +1,223 @@
+"""The warm process inside a sandbox: it has torch imported and forks a confined child for each submission.
+
+It never runs a learner's code, so the next child finds it as it was. It stays single-threaded, since only such a
+process forks safely. It does what it is told over its control socket: start a child, say what the child and everything
+that it started use, interrupt it, end it.
+"""
+
+import gc
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from autograder.sandbox import confine
+from autograder.sandbox.confine import Confinement
+from autograder.sandbox.limits import Limits
+
+MAX_CONTROL_BYTES = 4096
+RUNNABLE, ENDED = "RD", "Z"  # states of a process that runs, waits for a processor, or waits for a disk
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+class Zygote:
+    """Serves the control socket until the trusted side hangs up."""
+
+    def __init__(self, control: socket.socket, confinement: Confinement, limits: Limits) -> None:
+        from autograder.sandbox import shell
+
+        self._control, self._confinement, self._limits = control, confinement, limits
+        self._shell_module, self._shell = shell, shell.make()
+        self._child: int | None = None
+        self._home: str | None = None
+        self._seconds, self._ended = 0.0, ""
+
+    def serve(self) -> NoReturn:
+        """Do what is told, one child at a time. Ends the process."""
+        self._control.send(json.dumps({"ready": len(os.listdir("/proc/self/task"))}).encode())
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._control, MAX_CONTROL_BYTES, 1)
+            if not message:
+                self._stop()
+                os._exit(0)
+            self._control.send(json.dumps(self._obey(json.loads(message)["do"], descriptors)).encode())
+
+    def _obey(self, order: str, descriptors: Sequence[int]) -> dict[str, Any]:
+        """Carry out an order; returns what the child has used, whether it runs, and how it ended, if it did."""
+        if order == "start":
+            self._stop()
+            self._start(descriptors[0])
+        elif order == "interrupt" and self._child:
+            _kill(self._child, signal.SIGINT)
+        elif order == "stop":
+            self._stop()
+        return self._used() if order == "usage" else {"ended": self._ended}
+
+    def _start(self, connection: int) -> None:
+        """Fork twice: the first leaves the namespaces of this process, the second is process 1 of the new ones."""
+        self._seconds = 0.0
+        namespaced = self._confinement.kind == "namespaces"
+        home = self._confinement.home if namespaced else tempfile.mkdtemp(dir=self._confinement.home)
+        confinement = replace(self._confinement, home=home)
+        told, tells = os.pipe()
+        helper = os.fork()
+        if helper == 0:
+            try:
+                confine.leave(confinement)
+                child = os.fork()
+                if child == 0:
+                    self._be_a_child(confinement, connection)
+                os.write(tells, str(child).encode())
+            except Exception as error:
+                os.write(tells, f"0 {error}".encode())
+            finally:
+                os._exit(0)
+        os.close(tells)
+        os.close(connection)
+        os.waitpid(helper, 0)
+        child, _, reason = os.read(told, MAX_CONTROL_BYTES).decode().partition(" ")
+        os.close(told)
+        self._child, self._home = int(child or 0) or None, None if namespaced else home
+        self._ended = "" if self._child else f"no child could be confined: {reason}"
+
+    def _be_a_child(self, confinement: Confinement, connection: int) -> NoReturn:
+        """Confine this process and run what the connection asks for."""
+        try:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nowhere, descriptor)
+            os.dup2(connection, 3)
+            os.closerange(4, 256)
+            channel = socket.socket(fileno=3)
+            os.environ.update(HOME=confinement.home, TMPDIR=confinement.home)
+            tempfile.tempdir = None  # asked for anew
+            _seed()
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            confine.enter(confinement, self._limits)
+            self._shell_module.serve(self._shell, channel, self._limits.output_bytes)
+        finally:
+            os._exit(0)
+
+    def _used(self) -> dict[str, Any]:
+        """What the child and all that it started use: seconds of processors, bytes, and whether any of them runs."""
+        processes = _descendants()
+        ended = self._child not in processes or processes[self._child].state == ENDED
+        # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
+        self._seconds = max(self._seconds, sum(seen.seconds for seen in processes.values()))
+        return {
+            "seconds": self._seconds,
+            "memory": sum(max(0, seen.pages - _own_pages()) * PAGE for seen in processes.values()),
+            "runs": any(seen.state in RUNNABLE for seen in processes.values()),
+            "ended": "it ended by itself" if ended else "",
+        }
+
+    def _stop(self) -> None:
+        """End the child and everything that it started."""
+        if self._child is None:
+            return
+        while True:
+            left = _descendants()
+            if not left:
+                break
+            for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
+                for process in left:
+                    _kill(process, signal_number)
+            _reap()
+        self._child = None
+        if self._home:
+            shutil.rmtree(self._home, ignore_errors=True)
+
+
+class _Seen:
+    """One process, as /proc/PID/stat describes it."""
+
+    def __init__(self, stat: str) -> None:
+        fields = stat.rpartition(")")[2].split()
+        self.state, self.parent = fields[0], int(fields[1])
+        self.seconds = sum(map(int, fields[11:15])) / TICKS_PER_SECOND
+        self.pages = int(fields[21])
+
+
+def _descendants() -> dict[int, _Seen]:
+    """Every process that this one, or a process that it started, has started. Orphans belong to this one."""
+    everyone: dict[int, _Seen] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                everyone[int(name)] = _Seen(file.read())
+        except (OSError, IndexError, ValueError):  # it has ended
+            continue
+    found, before = {os.getpid()}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {process for process, seen in everyone.items() if seen.parent in found}
+    return {process: everyone[process] for process in found - {os.getpid()}}
+
+
+def _own_pages() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1])
+
+
+def _kill(process: int, signal_number: int) -> None:
+    try:
+        os.kill(process, signal_number)
+    except ProcessLookupError:
+        return
+
+
+def _reap() -> None:
+    """Forget every child that has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+        time.sleep(0.001)
+    except ChildProcessError:
+        return
+
+
+def _seed() -> None:
+    """Children of one process must not share their random numbers."""
+    import numpy
+    import torch
+
+    random.seed()
+    numpy.random.seed()
+    torch.default_generator.seed()
+
+
+def main(address: str, settings: str) -> NoReturn:
+    """Connect to the trusted side, give up root, import, and serve."""
+    chosen = json.loads(settings)
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.connect(address)
+    confinement = Confinement(**chosen["confinement"])
+    confine.drop_root(confinement)
+    confine.adopt_orphans()
+    import torch
+
+    torch.set_num_threads(1)
+    for module in chosen["preload"]:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # the notebook will say so itself, in its own cell
+            print(f"{module}: {error}", file=sys.stderr)
+    zygote = Zygote(control, confinement, Limits(**chosen["limits"]))
+    gc.collect()
+    gc.freeze()
+    zygote.serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
