@@ -6,30 +6,53 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
+from transformer_ref.config import PRECISIONS
 from transformer_ref.data.download import DownloadError
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
 from transformer_ref.training.checkpoint import load_checkpoint, load_training
+from transformer_ref.training.cost import about, product_rate, training_cost
+from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
-from transformer_ref.training.recipes import RECIPES, load_split
-from transformer_ref.training.run import changed, prepare, train
+from transformer_ref.training.recipes import RECIPES, SIZES, load_split
+from transformer_ref.training.run import Run, changed, prepare, train
+from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
+from transformer_ref.training.tensorboard import TensorBoard, is_installed
 from transformer_ref.training.trainer import TrainingError
 from transformer_ref.translate import Translator
+from transformer_ref.visualization.curves import curves
 
 EXAMPLES = {
     "train": """examples:
   python -m transformer_ref train                       the built-in English-Italian corpus, about two minutes
   python -m transformer_ref train --minutes 1           the same, stopped by the clock
   python -m transformer_ref train --resume              go on where Ctrl-C stopped it
-  python -m transformer_ref train --corpus multi30k --data-dir ~/multi30k --minutes 10""",
+  python -m transformer_ref train --corpus multi30k --minutes 10         downloads two megabytes
+  python -m transformer_ref train --corpus multi30k --source de --target fr --data-dir ~/multi30k
+  python -m transformer_ref train --corpus files --data-dir ~/mine --source en --target it
+                                                        train.en, train.it, val.en, val.it, plain or .gz
+  torchrun --nproc-per-node 2 -m transformer_ref train --corpus multi30k
+  python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
     "translate": """examples:
   python -m transformer_ref translate "I closed the windows."
   python -m transformer_ref translate --checkpoint build/multi30k --beam 5 < english.txt > german.txt""",
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
-  python -m transformer_ref evaluate --checkpoint build/multi30k --data-dir ~/multi30k""",
+  python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
 }
+
+LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
+SETTINGS = (  # of a training: field, type, help
+    ("tokens_per_batch", int, "cells of the longer side of a padded batch"),
+    ("accumulation", int, "parts that a batch is read in, for less memory and the same result"),
+    ("learning_rate", float, "the peak of AdamW's"),
+    ("patience", int, "end after so many validations without a better one, and keep the best"),
+    ("validations", int, "how many there are in the course of the training"),
+    ("seed", int, "of weights, dropout and order (default: 1)"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,16 +79,19 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--corpus", choices=sorted(RECIPES), default="grammar",
                           help="default: grammar, which is built in")
     training.add_argument("--data-dir", metavar="DIR",
-                          help="the folder with multi30k's files, such as train.en.gz")
+                          help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read")
     training.add_argument("--source", metavar="LANGUAGE", help="the language to read (default: en)")
     training.add_argument("--target", metavar="LANGUAGE",
-                          help="the language to write (default: it, or de for multi30k)")
+                          help="the language to write (default: de, or it for the built-in corpus)")
     training.add_argument("--output", metavar="DIR", type=Path,
-                          help="where the checkpoint goes (default: build/<corpus>)")
+                          help="where the checkpoint and the run's card go (default: build/<corpus>)")
+    training.add_argument("--size", choices=sorted(SIZES), help="the paper's instead of the recipe's own")
     length = training.add_mutually_exclusive_group()
     length.add_argument("--minutes", metavar="M", type=float, help="train for so long")
     length.add_argument("--steps", metavar="N", type=int, help="train for so many steps")
-    training.add_argument("--seed", type=int, help="of weights, dropout and order (default: 1)")
+    for name, kind, text in SETTINGS:
+        training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
+    training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster")
     training.add_argument("--resume", action="store_true",
                           help="go on from the training saved in the output folder")
 
@@ -80,39 +106,70 @@ def parser() -> argparse.ArgumentParser:
                           "score a checkpoint on sentences it was not trained on")
     _add_checkpoint(evaluating)
     evaluating.add_argument("--split", default="test",
-                            help="validation, test or, in the built-in corpus, held_out")
-    evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with multi30k's files")
+                            help="validation, test, or another that the corpus has, such as held_out")
+    evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     evaluating.add_argument("--beam", metavar="N", type=int, default=5,
                             help="hypotheses kept at each step (default: 5)")
     return top
 
 
 def run_train(options: argparse.Namespace) -> None:
-    """Train as the recipe says, with what the options change."""
+    """Train as the recipe says, with what the options change; under torchrun, as one of several processes."""
+    processes, options.device = join_processes(options.device)
+    try:
+        _train(options, processes)
+    finally:
+        leave_processes(processes)
+
+
+def _train(options: argparse.Namespace, processes: Processes) -> None:
     recipe = RECIPES[options.corpus]
     device = choose_device(options.device)
     languages = options.source or recipe.languages[0], options.target or recipe.languages[1]
     output = options.output or Path(recipe.output)
-    config = changed(recipe.training, options.steps, options.minutes, options.seed)
-    lines = [
+    names = ("steps", "minutes", "precision", *(name for name, _, _ in SETTINGS))
+    config = changed(recipe.training, **{name: getattr(options, name) for name in names})
+    lines = processes.first_alone(lambda: [
         load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")
-    ]
-    run = prepare(options.corpus, *lines, languages, config, device)
+    ])
+    run = prepare(options.corpus, *lines, languages, config, device, options.size, processes)
     if options.resume:
         load_training(output, run.training)
-    parameters = sum(parameter.numel() for parameter in run.training.model.parameters())
-    _say(f"{options.corpus}, {languages[0]} to {languages[1]}: {len(lines[0].source):,} sentences, "
-         f"{run.tokenizer.size:,} tokens, {parameters:,} weights, on {device}")
+    watchers = []
+    if processes.is_first:
+        _say_what_is_coming(run, device)
+        watchers = [ProgressLine(), *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
     try:
-        train(run, output, ProgressLine())
+        train(run, output, watchers)
     except KeyboardInterrupt:
         _say(
             f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there"
         )
         raise
-    _say(
-        f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}\n"
-        f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
+    except TrainingError as error:
+        raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
+    if processes.is_first:
+        card = run_card(run, device)
+        write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
+        _say(f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
+             f"its story in {output / PAGE_FILE}\n"
+             f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
+
+
+def _say_what_is_coming(run: Run, device: torch.device) -> None:
+    training, notes, count = run.training, run.notes, run.training.processes.count
+    for split, data in run.data.items():
+        if data["empty"] or data["too_long"]:
+            _say(f"{split}: left out {data['empty']:,} pairs with an empty side and {data['too_long']:,} with more "
+                 f"than {data['longest']} tokens")
+    weights = sum(parameter.numel() for parameter in training.model.parameters())
+    _say(f"{notes['corpus']}, {notes['source']} to {notes['target']}: {run.data['train']['pairs']:,} sentences, "
+         f"{run.tokenizer.size:,} tokens, {weights:,} weights, on {device}"
+         + (f" in {count} processes" if count > 1 else ""))
+    rate = product_rate(training.config, device) * count
+    cost = training_cost(training.model.config, training.config, training.stream, rate)
+    _say(f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, {about(cost.seconds)} at half of the "
+         f"{rate:.1e} a second of a large matrix product here")
 
 
 def run_translate(options: argparse.Namespace) -> None:
@@ -141,9 +198,13 @@ def run_evaluate(options: argparse.Namespace) -> None:
         pairs = getattr(corpus, options.split)
         print(f"right sense   {sense_accuracy(translations, pairs):7.2%}")
         print(f"  (a reader of four words on either side: {window_baseline(corpus.train, pairs):.2%})")
+    scores = {}
     for name, metric in (("BLEU", bleu), ("chrF", chrf)):
         result = metric(translations, lines.target)
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
+        scores[name] = result
+    if add_scores(options.checkpoint, options.split, options.beam, scores):
+        print(f"added to {options.checkpoint / PAGE_FILE}")
 
 
 def _command(commands, name: str, function, text: str) -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """The three commands: what they leave, what they print, and one clear line when something is wrong."""
 
 import io
+import json
 import re
 import sys
 
@@ -8,8 +9,10 @@ import pytest
 
 from transformer_ref.__main__ import main
 from transformer_ref.training import recipes, run
-from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE
+from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint
 from transformer_ref.training.recipes import RECIPES
+from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE
+from transformer_ref.training.trainer import TrainingError
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +34,8 @@ def checkpoint(tmp_path_factory):
 
 
 def test_training_leaves_a_model_and_what_resuming_needs(checkpoint):
-    assert sorted(path.name for path in checkpoint.iterdir()) == sorted((MODEL_FILE, TRAINING_FILE))
+    left = {path.name for path in checkpoint.iterdir()} - {"tensorboard"}  # for those who have it installed
+    assert left == {MODEL_FILE, TRAINING_FILE, CARD_FILE, PAGE_FILE, CURVES_FILE}
 
 
 def test_training_shows_step_loss_speed_and_time_left_on_stderr_and_nothing_on_stdout(tmp_path, capsys):
@@ -40,6 +44,7 @@ def test_training_shows_step_loss_speed_and_time_left_on_stderr_and_nothing_on_s
     assert shown.out == ""
     assert re.search(r"step 2 \(100%\)  loss \d\.\d{3}  [\d,]+ tokens/s  0:00 left", shown.err)
     assert "validation loss" in shown.err and "done after 2 steps" in shown.err
+    assert re.search(r"cost: 2 steps are \d\.\de\+\d+ operations, \d+ seconds at half", shown.err)
 
 
 def test_resuming_goes_on_after_the_saved_step(checkpoint, tmp_path, capsys):
@@ -58,6 +63,59 @@ def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 130
     assert "--resume goes on from there" in capsys.readouterr().err
     assert (tmp_path / TRAINING_FILE).is_file() and (tmp_path / MODEL_FILE).is_file()
+
+
+def test_a_training_that_fails_saves_and_says_where(tmp_path, capsys, monkeypatch):
+    def failing(training, on_step):
+        training.step = 3
+        raise TrainingError("loss: expected a finite number, got nan")
+
+    monkeypatch.setattr(run, "fit", failing)
+    assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 2
+    assert f"got nan. Saved in {tmp_path} after 3 steps" in capsys.readouterr().err
+    assert (tmp_path / TRAINING_FILE).is_file() and (tmp_path / MODEL_FILE).is_file()
+
+
+@pytest.fixture
+def text_files(tmp_path):
+    """Return a folder with a corpus of text files, some of whose lines nobody can learn from."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, count in (("train", 40), ("val", 6), ("test", 5)):
+        english = [f"the number {number} is {number * 7}" for number in range(count)]
+        italian = [f"il numero {number} è {number * 7}" for number in range(count)]
+        if split == "train":
+            english[3], italian[5], italian[7], english[9] = "", "", "parola " * 300, "word " * 300
+        (folder / f"{split}.en").write_text("\n".join(english), encoding="utf-8")
+        (folder / f"{split}.it").write_text("\n".join(italian), encoding="utf-8")
+    return folder
+
+
+def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_counted(text_files, tmp_path, capsys,
+                                                                                    monkeypatch):
+    small = dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=24)
+    monkeypatch.setitem(RECIPES["files"].model, "norm_first", True)
+    monkeypatch.setitem(recipes.SIZES, "base", small)
+    output, data = tmp_path / "trained", ["--data-dir", str(text_files)]
+    arguments = ["--corpus", "files", "--target", "it", "--steps", "2", "--size", "base", "--accumulation", "3",
+                 "--device", "cpu", "--output", str(output)]
+    assert main(["train", *arguments, *data]) == 0
+    assert "train: left out 2 pairs with an empty side and 2 with more than 255 tokens" in capsys.readouterr().err
+    assert main(["evaluate", "--checkpoint", str(output), "--beam", "1", "--device", "cpu", *data]) == 0
+    card = json.loads((output / CARD_FILE).read_text(encoding="utf-8"))
+    assert (card["data"]["train"]["pairs"], card["data"]["validation"]["pairs"]) == (36, 6)
+    assert card["model"]["d_ff"] == 24 and card["training"]["accumulation"] == 3
+    assert [entry["split"] for entry in card["scores"]] == ["test"]
+    assert "tok:13a" in (output / PAGE_FILE).read_text(encoding="utf-8")
+
+
+def test_patience_ends_a_training_that_stopped_learning_and_keeps_its_best_model(tmp_path, capsys, monkeypatch):
+    losses = iter([3.0, 2.0, 2.5, 2.1, 1.0])
+    monkeypatch.setattr(run, "validation_loss", lambda *arguments: next(losses))
+    arguments = ["--steps", "20", "--validations", "10", "--patience", "2", "--device", "cpu"]
+    assert main(["train", *arguments, "--output", str(tmp_path)]) == 0
+    assert "done after 8 steps" in capsys.readouterr().err
+    assert load_checkpoint(tmp_path).notes["step"] == 4
 
 
 def test_translate_writes_one_line_a_sentence(checkpoint, capsys):
@@ -89,6 +147,10 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     (["train", "--device", "tpu"], "device: expected"),
     (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
     (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
+    (["train", "--accumulation", "0"], "accumulation: expected at least 1, got 0"),
+    (["train", "--corpus", "wmt14"], "data: expected a folder by --data-dir, got none; the parallel texts of"),
+    (["train", "--corpus", "multi30k", "--target", "en"], "target: expected another language than the source"),
+    (["train", "--corpus", "multi30k", "--target", "it"], "target: expected one of en, de, fr"),
     (["train", "--target", "de"], 'languages: expected "en" to "it"'),
     (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
     (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
@@ -122,7 +184,6 @@ def test_help_has_examples_a_newcomer_can_copy(command, capsys):
 
 @pytest.mark.slow
 def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys):
-    from transformer_ref.__main__ import load_checkpoint
     from transformer_ref.data.grammar import build_corpus
     from transformer_ref.evaluation import exact_match, sense_accuracy
     from transformer_ref.translate import Translator

@@ -6,8 +6,8 @@ is the same idea with the sum hidden behind the backward pass).
 """
 
 import os
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch.distributed as distributed
@@ -15,6 +15,7 @@ from torch import nn
 
 from transformer_ref.data.batching import Batch
 
+Result = TypeVar("Result")
 STARTED_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
 
 
@@ -62,10 +63,14 @@ class Processes(NamedTuple):
         """Return the first process's number, so that all decide alike."""
         return self.sum(number if self.is_first else 0.0, device)
 
-    def wait(self) -> None:
-        """Return when every process has come this far."""
-        if self.count > 1:
+    def first_alone(self, action: Callable[[], Result]) -> Result:
+        """Return what an action returns; the others begin when the first is done, such as with a download."""
+        if not self.is_first:
             distributed.barrier()
+        result = action()
+        if self.is_first and self.count > 1:
+            distributed.barrier()
+        return result
 
 
 ALONE = Processes()

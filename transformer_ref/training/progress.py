@@ -34,6 +34,10 @@ class ProgressLine:
             self._stream.write(line + "\n")
         self._stream.flush()
 
+    def validated(self, progress: Progress, loss: float) -> None:
+        """Write a validation's loss on a line of its own."""
+        self.interrupt(f"validation loss {loss:.3f} after {progress.step:,} steps")
+
     def line(self, progress: Progress) -> str:
         """Return "step 120 (13 %)  loss 1.84  9,800 tokens/s  0:48 left"."""
         seconds = progress.seconds - self._first_seconds

@@ -1,27 +1,44 @@
-"""The defaults of the two built-in trainings, written once: corpus, sizes, rates."""
+"""What each corpus is trained with, written once: its files, sizes and rates."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.multi30k import load_multi30k
-from transformer_ref.data.parallel_text import Parallel
+from transformer_ref.data.parallel_text import Parallel, load_parallel
 from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer
 
-MULTI30K_VOCABULARY = 8_000
+SIZES = {  # Vaswani et al. 2017, table 3; the big model's dropout is that of English-German
+    "base": dict(d_model=512, heads=8, encoder_layers=6, decoder_layers=6, d_ff=2_048, dropout=0.1),
+    "big": dict(d_model=1_024, heads=16, encoder_layers=6, decoder_layers=6, d_ff=4_096, dropout=0.3),
+}
+SMALL = dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024, dropout=0.1, norm_first=True,
+             tie_embeddings=True, max_length=256)
+SMALL_TRAINING = TrainingConfig(steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3,
+                                average_decay=0.99, precision="auto")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a corpus is trained with. Both languages share one tokenizer, and so one tied table."""
+    """What a corpus is trained with. Both languages share one tokenizer, and so one tied table.
+
+    splits: the names of the splits' files, by what they are for; where: how to get them if we cannot.
+    """
 
     languages: tuple[str, str]
     output: str
     learn_tokenizer: Callable[[list[str]], Tokenizer]
     model: dict[str, Any]
     training: TrainingConfig
+    splits: dict[str, str] = field(default_factory=dict)
+    where: str = ""
+
+
+def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
+    """Return what learns a tokenizer of that many ids."""
+    return lambda lines: SubwordTokenizer.learn(lines, size)
 
 
 RECIPES = {
@@ -31,25 +48,45 @@ RECIPES = {
                    norm_first=True, tie_embeddings=True, max_length=128),
         training=TrainingConfig()),
     "multi30k": Recipe(
-        languages=("en", "de"), output="build/multi30k",
-        learn_tokenizer=lambda lines: SubwordTokenizer.learn(lines, MULTI30K_VOCABULARY),
-        model=dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024, dropout=0.1,
-                   norm_first=True, tie_embeddings=True, max_length=256),
-        training=TrainingConfig(steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3,
-                                average_decay=0.99, precision="auto")),
+        languages=("en", "de"), output="build/multi30k", learn_tokenizer=subwords(8_000), model=SMALL,
+        training=SMALL_TRAINING,
+        splits={"train": "train", "validation": "val", "test": "test_2016_flickr",
+                "test_2017_flickr": "test_2017_flickr", "test_2017_mscoco": "test_2017_mscoco"}),
+    "wmt14": Recipe(  # Vaswani et al. 2017, section 5: 25,000 tokens of each side in a batch, 37,000 subwords
+        languages=("en", "de"), output="build/wmt14", learn_tokenizer=subwords(37_000),
+        model=dict(**SIZES["base"], norm_first=False, tie_embeddings=True, max_length=256),
+        training=TrainingConfig(steps=100_000, tokens_per_batch=25_000, schedule="inverse_sqrt", warm_up=4_000,
+                                learning_rate=7e-4, muon_rate=0.0, average_decay=0.999, precision="auto"),
+        splits={"train": "train", "validation": "newstest2013", "test": "newstest2014"},
+        where="; the parallel texts of www.statmt.org/wmt14/translation-task.html, joined, are train.en and train.de, "
+              "and `sacrebleu -t wmt13 -l en-de --echo src` is newstest2013.en"),
+    "files": Recipe(
+        languages=("en", "de"), output="build/files", learn_tokenizer=subwords(8_000), model=SMALL,
+        training=SMALL_TRAINING, splits={"train": "train", "validation": "val", "test": "test"},
+        where=" with train.<language> and val.<language> for both"),
 }
 
 
 def load_split(corpus: str, split: str, source: str, target: str, folder: str | None = None) -> Parallel:
-    """Return the lines of a split: train, validation, test or, in the built-in corpus, held_out.
+    """Return the lines of a split: train, validation, test or another one that the corpus has.
 
-    Raises ValueError for a split or a pair of languages that the corpus does not have.
+    folder: where its files are; multi30k can do without, and the built-in corpus has no files.
+    Raises ValueError for a split or a pair of languages that the corpus does not have, or for no folder; and what
+    `load_multi30k` and `load_parallel` raise.
     """
+    if corpus == "grammar":
+        return _built_in(split, source, target)
+    recipe = RECIPES[corpus]
+    if split not in recipe.splits:
+        raise ValueError(f'split: expected one of {", ".join(recipe.splits)}, got "{split}"')
     if corpus == "multi30k":
-        names = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
-        if split not in names:
-            raise ValueError(f'split: expected one of {", ".join(names)}, got "{split}"')
-        return load_multi30k(names[split], source, target, folder)
+        return load_multi30k(recipe.splits[split], source, target, folder)
+    if not folder:
+        raise ValueError(f"data: expected a folder by --data-dir, got none{recipe.where}")
+    return load_parallel(folder, recipe.splits[split], source, target)
+
+
+def _built_in(split: str, source: str, target: str) -> Parallel:
     if (source, target) != RECIPES["grammar"].languages:
         raise ValueError(
             f'languages: expected "en" to "it" for the built-in corpus, got "{source}" to "{target}"')

@@ -1,8 +1,10 @@
 """A corpus becomes a checkpoint: what `python -m transformer_ref train` does."""
 
 import dataclasses
+from array import array
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -15,96 +17,142 @@ from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import save_checkpoint, save_training
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.progress import ProgressLine
-from transformer_ref.training.recipes import RECIPES, Recipe
-from transformer_ref.training.trainer import Progress, Training, fit, validation_loss
+from transformer_ref.training.processes import ALONE, Processes
+from transformer_ref.training.recipes import RECIPES, SIZES
+from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
 
-VALIDATIONS = 5  # in the course of a training
 SECONDS_BETWEEN_SAVES = 120.0
 
 
+class Watcher(Protocol):
+    """Somebody who is told how a training goes."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Hear of a step."""
+
+    def validated(self, progress: Progress, loss: float) -> None:
+        """Hear of a validation's loss, in nats a token."""
+
+
 class Run(NamedTuple):
-    """A training with what its checkpoint needs."""
+    """A training with what its checkpoint and its card need."""
 
     training: Training
     tokenizer: Tokenizer
     validation: BatchStream
     notes: dict[str, str]
+    data: dict[str, dict[str, Any]]  # of each split: pairs, how many were left out and why, a fingerprint
 
 
 def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple[str, str],
-            config: TrainingConfig, device: torch.device) -> Run:
+            config: TrainingConfig, device: torch.device, size: str | None = None,
+            processes: Processes = ALONE) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
     corpus: the recipe's name; languages: of source and target; config: the recipe's, perhaps changed.
+    size: one of SIZES instead of the recipe's own; processes: those that train together.
+    Raises ValueError for a split that holds no pair to learn from.
     """
     recipe = RECIPES[corpus]
     tokenizer = recipe.learn_tokenizer([*train.source, *train.target])
-    torch.manual_seed(config.seed)  # dropout draws from torch's own generator
-    model = Transformer(ModelConfig(tokenizer.size, tokenizer.size, **recipe.model),
-                        torch.Generator().manual_seed(config.seed)).to(device)
-    training = Training(model, build_optimizer(model, config), _stream(train, tokenizer, recipe, config),
-                        config, PAD,
-                        WeightAverage(model, config.average_decay) if config.average_decay else None)
+    settings = {**recipe.model, **(SIZES[size] if size else {})}
+    model_config = ModelConfig(tokenizer.size, tokenizer.size, **settings)
+    model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
+    streams, data = {}, {}
+    for split, lines in (("train", train), ("validation", validation)):
+        streams[split], data[split] = _stream(split, lines, tokenizer, model_config, config)
+    average = WeightAverage(model, config.average_decay) if config.average_decay else None
+    training = Training(model, build_optimizer(model, config), streams["train"], config, PAD, average, processes)
     notes = dict(corpus=corpus, source=languages[0], target=languages[1])
-    return Run(training, tokenizer, _stream(validation, tokenizer, recipe, config), notes)
+    return Run(training, tokenizer, streams["validation"], notes, data)
 
 
-def train(run: Run, output: Path, line: ProgressLine) -> None:
-    """Fit, validate now and then, and leave a checkpoint in `output`; Ctrl-C leaves one too, then raises again."""
-    training = run.training
-    last_save, validations = training.seconds, 0
+def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
+    """Fit, validate now and then, and leave a checkpoint in `output`.
 
-    def after_step(progress: Progress) -> None:
-        nonlocal last_save, validations
-        line(progress)
-        if progress.share * VALIDATIONS >= validations + 1:
-            validations = int(progress.share * VALIDATIONS)
-            line.interrupt(f"validation loss {_validated(run):.3f} after {progress.step:,} steps")
+    watchers: told of every step and validation. Whatever ends the training early, Ctrl-C or an error, leaves a
+    checkpoint too, then is raised again.
+    """
+    training, config = run.training, run.training.config
+    last_save, milestone = training.seconds, int(share_done(training) * config.validations)
+
+    def after_step(progress: Progress) -> bool:
+        nonlocal last_save, milestone
+        for watcher in watchers:
+            watcher(progress)
+        if int(progress.share * config.validations) > milestone:
+            milestone = int(progress.share * config.validations)
+            _validate(run, progress, watchers)
+            if config.patience and _validations_since_best(training) == 0:
+                save_model(run, output)
         if progress.seconds - last_save > SECONDS_BETWEEN_SAVES:
             last_save = progress.seconds
-            save_training(output, training)
+            _save_training(run, output)
+        return config.patience > 0 and _validations_since_best(training) >= config.patience
 
     try:
         fit(training, after_step)
     finally:
-        save(run, output)
+        _save_training(run, output)
+        if not (config.patience and training.validations):  # else the best one lies there already
+            save_model(run, output)
 
 
-def save(run: Run, output: Path) -> None:
-    """Write the training as it stands, and the model: with the mean of its weights if one is kept."""
+def save_model(run: Run, output: Path) -> None:
+    """Write the model as it stands, with the mean of its weights if one is kept."""
     training = run.training
-    save_training(output, training)
+    if training.processes.is_first:
+        _swap_average(training)
+        save_checkpoint(output, training.model, run.tokenizer, run.tokenizer, {**run.notes, "step": training.step})
+        _swap_average(training)
+
+
+def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
+    """Return the config with what is not None changed; a number of steps takes the place of minutes."""
+    given = {name: value for name, value in changes.items() if value is not None}
+    if "steps" in given:
+        given["minutes"] = None
+    return dataclasses.replace(config, **given)
+
+
+def _stream(split: str, lines: Parallel, tokenizer: Tokenizer, model: ModelConfig,
+            config: TrainingConfig) -> tuple[BatchStream, dict[str, Any]]:
+    """Return the pairs that can be learned from, and how many there were of which kind."""
+    longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
+    sources, targets, empty = [], [], 0
+    for pair in zip(lines.source, lines.target, strict=True):
+        source, target = (array("i", tokenizer.encode(line)) for line in pair)  # a tenth of a list's memory
+        empty += not (source and target)
+        if source and target and max(len(source), len(target)) <= longest:
+            sources.append(source)
+            targets.append(target)
+    if not sources:
+        raise ValueError(f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among "
+                         f"{len(lines.source):,}")
+    data = dict(pairs=len(sources), empty=empty, too_long=len(lines.source) - len(sources) - empty,
+                longest=longest, sha256=lines.sha256())
+    return BatchStream(sources, targets, config.tokens_per_batch, PAD, BOS, EOS, config.seed), data
+
+
+def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
+    training = run.training
     _swap_average(training)
-    save_checkpoint(output, training.model, run.tokenizer, run.tokenizer,
-                    {**run.notes, "step": training.step})
+    loss = validation_loss(training.model, run.validation.one_epoch(), training.pad)
     _swap_average(training)
+    loss = training.processes.of_first(loss, next(training.model.parameters()).device)
+    training.validations.append((progress.step, loss))
+    for watcher in watchers:
+        watcher.validated(progress, loss)
 
 
-def changed(config: TrainingConfig, steps: int | None, minutes: float | None,
-            seed: int | None) -> TrainingConfig:
-    """Return the config with what is not None changed."""
-    if steps is not None:
-        config = dataclasses.replace(config, steps=steps, minutes=None)
-    if minutes is not None:
-        config = dataclasses.replace(config, minutes=minutes)
-    return config if seed is None else dataclasses.replace(config, seed=seed)
+def _validations_since_best(training: Training) -> int:
+    losses = [loss for _, loss in training.validations]
+    return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
 
-def _stream(lines: Parallel, tokenizer: Tokenizer, recipe: Recipe, config: TrainingConfig) -> BatchStream:
-    longest = min(recipe.model["max_length"], config.tokens_per_batch) - 1  # eos follows
-    pairs = [(tokenizer.encode(source), tokenizer.encode(target))
-             for source, target in zip(lines.source, lines.target, strict=True)]
-    fitting = [pair for pair in pairs if max(map(len, pair)) <= longest]
-    sources, targets = zip(*fitting, strict=True)
-    return BatchStream(sources, targets, config.tokens_per_batch, PAD, BOS, EOS, config.seed)
-
-
-def _validated(run: Run) -> float:
-    _swap_average(run.training)
-    loss = validation_loss(run.training.model, run.validation.one_epoch(), run.training.pad)
-    _swap_average(run.training)
-    return loss
+def _save_training(run: Run, output: Path) -> None:
+    if run.training.processes.is_first:
+        save_training(output, run.training)
 
 
 def _swap_average(training: Training) -> None:

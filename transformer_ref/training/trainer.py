@@ -145,7 +145,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     precision = choose_precision(config.precision, device)
     bf16_copy = BF16Copy(training.model) if precision == torch.bfloat16 else None
     batches = iter(stream)
-    while (share := _share(training)) < 1:
+    while (share := share_done(training)) < 1:
         start = time.perf_counter()
         before = stream.epoch, stream.position
         try:
@@ -163,7 +163,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
         training.tokens += result.tokens
         training.losses.append(result.loss)
         training.seconds += processes.of_first(time.perf_counter() - start, device)
-        if on_step(Progress(training.step, _share(training), result.loss, result.tokens, training.seconds)):
+        if on_step(Progress(training.step, share_done(training), result.loss, result.tokens, training.seconds)):
             return
 
 
@@ -182,8 +182,8 @@ def validation_loss(model: nn.Module, batches: Iterable[Batch], pad: int) -> flo
     return total / max(tokens, 1)
 
 
-def _share(training: Training) -> float:
-    """Return which share of the training is done."""
+def share_done(training: Training) -> float:
+    """Return which share of the training is done, from 0 to 1."""
     config = training.config
     if config.minutes is not None:
         return min(training.seconds / (60 * config.minutes), 1.0)

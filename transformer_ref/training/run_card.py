@@ -1,0 +1,108 @@
+"""What a run was: enough to tell it from another one and to repeat it, as JSON and as a page to read."""
+
+import hashlib
+import itertools
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_ref.training.run import Run
+
+CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"
+POINTS = 200  # of a curve, at most
+
+
+def run_card(run: Run, device: torch.device) -> dict[str, Any]:
+    """Return all there is to know of a run, as plain values."""
+    training = run.training
+    model_config, config = training.model.config.to_dict(), training.config.to_dict()
+    described = json.dumps([run.notes, model_config, config], sort_keys=True).encode()
+    return {
+        **run.notes,
+        "config_sha256": hashlib.sha256(described).hexdigest(),
+        "data": run.data,
+        "model": model_config,
+        "weights": sum(parameter.numel() for parameter in training.model.parameters()),
+        "training": config,
+        "machine": {"device": _name(device), "threads": torch.get_num_threads(), "processes": training.processes.count,
+                    "system": platform.platform(), "python": platform.python_version(), "torch": torch.__version__},
+        "steps": training.step,
+        "epochs": training.stream.epoch,
+        "target_tokens": training.tokens,
+        "seconds": round(training.seconds, 3),
+        "target_tokens_per_second": round(training.tokens / training.seconds, 1) if training.seconds else 0.0,
+        "curves": {"training": thinned(training.losses), "validation": [list(each) for each in training.validations]},
+        "scores": [],
+    }
+
+
+def thinned(losses: Sequence[float]) -> list[list[float]]:
+    """Return at most 200 points [step, loss]: each the mean of the losses since the one before."""
+    width = max(-(-len(losses) // POINTS), 1)
+    windows = [losses[start:start + width] for start in range(0, len(losses), width)]
+    ends = itertools.accumulate(map(len, windows))
+    return [[end, sum(window) / len(window)] for end, window in zip(ends, windows, strict=True)]
+
+
+def write_run_card(folder: Path, card: Mapping[str, Any], curves: str) -> None:
+    """Write the card as run.json and run.md, and the curves, an SVG, beside them."""
+    _write(folder / CURVES_FILE, curves)
+    _write(folder / CARD_FILE, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    _write(folder / PAGE_FILE, page(card))
+
+
+def add_scores(folder: Path, split: str, beam: int, scores: Mapping[str, tuple[float, str]]) -> bool:
+    """Add a split's scores, each with its signature, to the card in the folder; return whether there is one."""
+    path = folder / CARD_FILE
+    if not path.is_file():
+        return False
+    card = json.loads(path.read_text(encoding="utf-8"))
+    kept = [each for each in card["scores"] if (each["split"], each["beam"]) != (split, beam)]
+    named = {name: {"score": round(score, 2), "signature": signature} for name, (score, signature) in scores.items()}
+    card["scores"] = [*kept, {"split": split, "beam": beam, **named}]
+    _write(path, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    _write(folder / PAGE_FILE, page(card))
+    return True
+
+
+def page(card: Mapping[str, Any]) -> str:
+    """Return the card as Markdown."""
+    machine = card["machine"]
+    validation = card["curves"]["validation"]
+    lines = [
+        f"# {card['corpus']}, {card['source']} to {card['target']}", "",
+        f"{card['steps']:,} steps, {card['epochs']:,} whole epochs and {card['target_tokens']:,} target tokens in "
+        f"{card['seconds']:,.0f} seconds: {card['target_tokens_per_second']:,.0f} tokens a second.", "",
+        f"{machine['device']}, {machine['processes']} process(es) of {machine['threads']} thread(s); "
+        f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}.", "",
+        f"![the loss while it trained]({CURVES_FILE})", "",
+        *(["The last validation loss is "
+           f"{validation[-1][1]:.3f} nats a token, after {validation[-1][0]:,} steps.", ""] if validation else []),
+    ]
+    if card["scores"]:
+        lines += ["| split | beam | metric | score | signature |", "|---|---|---|---|---|"]
+        lines += [f"| {entry['split']} | {entry['beam']} | {name} | {value['score']} | `{value['signature']}` |"
+                  for entry in card["scores"] for name, value in entry.items() if name not in ("split", "beam")]
+        lines.append("")
+    lines += ["| data | pairs | left out: empty, too long | SHA-256 |", "|---|---|---|---|"]
+    lines += [f"| {split} | {data['pairs']:,} | {data['empty']:,}, {data['too_long']:,} | `{data['sha256']}` |"
+              for split, data in card["data"].items()]
+    lines += ["", f"Config, SHA-256 `{card['config_sha256']}`:", "", "| setting | value |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for part in ("model", "training") for name, value in card[part].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write under a temporary name, then rename."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(temporary, path)
