@@ -51,4 +51,8 @@ c.JudgedExecute.shutdown_kernel = "immediate"
 c.JudgedExecute.skip_cells_with_tag = "no-tag-skips-a-cell"
 # Nothing that lies beside a notebook may stand in for a package of the same name.
 c.JudgedExecute.extra_arguments = ["--InteractiveShellApp.ignore_cwd=True"]
-c.HTMLExporter.sanitize_html = True  # feedback shows what a learner displayed, without scripts
+
+# Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
+c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"
+c.FeedbackPage.book = "http://127.0.0.1:8000"  # where your class reads the book; this is where `make serve` puts it
+c.HTMLExporter.sanitize_html = True  # what formgrader shows of a learner's outputs runs no scripts

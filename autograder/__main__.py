@@ -11,6 +11,7 @@ COMMANDS = {  # name -> (module, what it does)
     "doctor": ("doctor", "is this installation fit for grading, and is every known answer judged as it should be?"),
     "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
     "dashboard": ("dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
+    "export": ("export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
     "release": ("release", "make exercises/ from solutions/, once the solutions earn everything"),
 }
 

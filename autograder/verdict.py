@@ -17,6 +17,7 @@ MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
 UNWRITTEN = "NotImplementedError"
+UNFINISHED = ("Not checked:", "Nothing could be asked:")  # how a message begins where no verdict was reached
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def as_record(verdict: Verdict) -> dict[str, Any]:
         "passed": verdict.passed,
         "blank": verdict.blank,
         "forbidden": verdict.forbidden,
-        "checked": bool(verdict.outcomes) or verdict.forbidden,
+        "asked": bool(verdict.outcomes),
+        "checked": not verdict.message.startswith(UNFINISHED),
         "misconception": found.name if found else None,
         "message": verdict.explanation() if verdict.outcomes else verdict.message,
     }
