@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from transformer_ref.model.transformer import Transformer
 from transformer_ref.training import trainer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.processes import Processes
@@ -251,6 +255,32 @@ def test_the_inverse_square_root_is_followed_when_the_config_says_so():
     rates = []
     fit(run, lambda progress: rates.append(run.optimizer.optimizers[0].param_groups[0]["lr"] / 4e-3))
     assert rates == pytest.approx([0.5, *((2 / step) ** 0.5 for step in range(2, 9))])
+
+
+def test_ctrl_c_within_a_step_is_heard_after_it_and_its_callback():
+    expected = losses(training())
+    run, heard = training(), []
+
+    def press(*arguments):
+        if run.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    hook = run.model.encoder.register_forward_pre_hook(press)
+    with pytest.raises(KeyboardInterrupt):
+        fit(run, lambda progress: heard.append(progress.step))
+    assert heard == [1, 2, 3] and run.step == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    hook.remove()
+    assert run.losses + losses(run) == expected
+
+
+def test_a_second_ctrl_c_is_not_held_back():
+    with pytest.raises(KeyboardInterrupt), interrupts_held_back():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_minutes_end_a_training_and_set_its_schedule():

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.device import choose_precision
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import (
     label_smoothed_cross_entropy,
     masked_cross_entropy,
@@ -137,34 +138,42 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     on_step: called after each step, for the progress line, a validation, a checkpoint; True ends the training.
         What it takes does not count as training time.
     Dropout draws from torch's own generator, which each step seeds anew: so a step depends on nothing but its number,
-    and a resumed training is the uninterrupted one. A KeyboardInterrupt or a TrainingError leaves `training` whole,
-    ready to be saved and resumed.
+    and a resumed training is the uninterrupted one. Ctrl-C is heard after the step; it and a TrainingError leave
+    `training` whole, ready to be saved and resumed.
     """
-    config, stream, processes = training.config, training.stream, training.processes
     device = next(training.model.parameters()).device
-    precision = choose_precision(config.precision, device)
+    precision = choose_precision(training.config.precision, device)
     bf16_copy = BF16Copy(training.model) if precision == torch.bfloat16 else None
-    batches = iter(stream)
-    while (share := share_done(training)) < 1:
-        start = time.perf_counter()
-        before = stream.epoch, stream.position
-        try:
-            torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2 ** 63)
-            training.optimizer.scale_rates(rate_factor(config, training.step + 1, share))
-            batch = next(batches).to(device)
-            result = train_step(training.model, batch, training.optimizer, training.pad, config.clip,
-                                config.label_smoothing, bf16_copy, config.accumulation, processes)
-        except (KeyboardInterrupt, TrainingError):
-            stream.epoch, stream.position = before
-            raise
-        if training.average:
-            training.average.update(training.model)
-        training.step += 1
-        training.tokens += result.tokens
-        training.losses.append(result.loss)
-        training.seconds += processes.of_first(time.perf_counter() - start, device)
-        if on_step(Progress(training.step, share_done(training), result.loss, result.tokens, training.seconds)):
-            return
+    batches = iter(training.stream)
+    with interrupts_held_back() as raise_if_interrupted:
+        while share_done(training) < 1:
+            ended = on_step(_advance(training, batches, device, bf16_copy))
+            raise_if_interrupted()
+            if ended:
+                return
+
+
+def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
+             bf16_copy: BF16Copy | None) -> Progress:
+    """Take one step and count it."""
+    config, stream, processes = training.config, training.stream, training.processes
+    start, before = time.perf_counter(), (stream.epoch, stream.position)
+    try:
+        torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2 ** 63)
+        training.optimizer.scale_rates(rate_factor(config, training.step + 1, share_done(training)))
+        batch = next(batches).to(device)
+        result = train_step(training.model, batch, training.optimizer, training.pad, config.clip,
+                            config.label_smoothing, bf16_copy, config.accumulation, processes)
+    except (KeyboardInterrupt, TrainingError):
+        stream.epoch, stream.position = before
+        raise
+    if training.average:
+        training.average.update(training.model)
+    training.step += 1
+    training.tokens += result.tokens
+    training.losses.append(result.loss)
+    training.seconds += processes.of_first(time.perf_counter() - start, device)
+    return Progress(training.step, share_done(training), result.loss, result.tokens, training.seconds)
 
 
 @torch.inference_mode()
