@@ -14,6 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import make_url
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import catalogue
@@ -110,6 +111,12 @@ def directory(root: Path) -> CourseDirectory:
     return CourseDirectory(config=configuration(root))
 
 
+def has_gradebook(places: CourseDirectory) -> bool:
+    """Whether there is a gradebook to read: to open a missing file would make it. A server is taken to have it."""
+    url = make_url(places.db_url)
+    return not url.drivername.startswith("sqlite") or Path(url.database or "").is_file()
+
+
 def find_assignment(assignment_id: str) -> Assignment:
     """The assignment of that id. Raises CourseError naming those there are."""
     assignment = catalogue.find_assignment(assignment_id)
@@ -122,6 +129,8 @@ def find_assignment(assignment_id: str) -> Assignment:
 def read_class(root: Path, assignment: Assignment) -> Class:
     """Everyone's results. Raises CourseError when the assignment has not been released or nothing is graded yet."""
     places = directory(root)
+    if not has_gradebook(places):
+        raise CourseError(f"There is no gradebook yet: nbgrader generate_assignment {assignment.id} makes it.")
     with Gradebook(places.db_url, places.course_id) as gradebook:
         try:
             possible = gradebook.find_assignment(assignment.id).max_score

@@ -178,6 +178,14 @@ def test_an_assignment_that_nobody_has_graded_is_a_sentence(folder, monkeypatch,
     assert capsys.readouterr().err.startswith("The gradebook does not know 04_softmax")
 
 
+def test_a_course_without_a_gradebook_is_a_sentence_and_none_is_made(tmp_path, monkeypatch, capsys):
+    sample_class.lay_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["export", ASSIGNMENT.id]) == 2
+    assert capsys.readouterr().err.startswith("There is no gradebook yet")
+    assert not (tmp_path / "classroom" / "gradebook.db").exists()
+
+
 @pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
 def test_every_misconception_has_a_card_that_shows_it(assignment):
     bare = []
