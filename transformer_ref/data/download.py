@@ -5,6 +5,7 @@ import http.client
 import os
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ def download(path: Path, mirrors: Sequence[str], size: int, sha256: str, stream:
     problems = []
     for mirror in mirrors:
         address, bar = f"{mirror}/{path.name}", ByteBar(path.name, size, stream or sys.stderr)
+        host = urllib.parse.urlsplit(mirror).netloc
         attempts = 2 if part.is_file() else 1  # wrong bytes may be those that lay there, so once more without them
         try:
             for _ in range(attempts):
@@ -43,9 +45,9 @@ def download(path: Path, mirrors: Sequence[str], size: int, sha256: str, stream:
                     os.replace(part, path)
                     return
                 part.unlink()
-            problems.append(f"{address}: expected the SHA-256 {sha256[:12]}..., got {got[:12]}...")
+            problems.append(f"{host}: expected the SHA-256 {sha256[:12]}..., got {got[:12]}...")
         except (OSError, http.client.HTTPException) as error:
-            problems.append(f"{address}: {_reason(error)}")
+            problems.append(f"{host}: {_reason(error)}")
     raise DownloadError(f"{path.name}: expected one of {len(mirrors)} mirrors to have it, got " + "; ".join(problems))
 
 
@@ -85,7 +87,8 @@ def _size(path: Path) -> int:
 
 
 def _reason(error: Exception) -> str:
-    return str(getattr(error, "reason", None) or error) or type(error).__name__
+    cause = getattr(error, "reason", error)  # urllib wraps what the system said
+    return getattr(cause, "strerror", None) or str(cause) or type(error).__name__
 
 
 class ByteBar:
