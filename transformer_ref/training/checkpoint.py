@@ -106,7 +106,7 @@ def load_training(folder: str | Path, training: Training) -> None:
 def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
     """Write under a temporary name, then rename: whoever reads sees the old file or the new one, never a half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary = path.with_suffix(".tmp")  # always this name: what a killed process left is written over
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
                   metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()})

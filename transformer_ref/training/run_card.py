@@ -103,6 +103,6 @@ def _name(device: torch.device) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write under a temporary name, then rename."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary = path.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8", newline="\n")
     os.replace(temporary, path)
