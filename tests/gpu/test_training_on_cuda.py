@@ -1,0 +1,55 @@
+"""A training goes on a CUDA device as on the CPU, and may move from one to the other."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.data.batching import BatchStream
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.trainer import Training, fit
+
+pytestmark = [pytest.mark.gpu,
+              pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warm_up=2, average_decay=0.9)
+
+
+def training(device: str, config: TrainingConfig = CONFIG) -> Training:
+    """Return a training without dropout, whose draws no two devices share."""
+    drawn = torch.Generator().manual_seed(9)
+    sources = [torch.randint(4, 17, (1 + i % 6,), generator=drawn).tolist() for i in range(40)]
+    stream = BatchStream(sources, [source[::-1] for source in sources], config.tokens_per_batch, 0, 1, 2, config.seed)
+    sizes = ModelConfig(17, 17, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20, dropout=0.0)
+    model = Transformer(sizes, torch.Generator().manual_seed(1)).to(device)
+    average = WeightAverage(model, config.average_decay)
+    return Training(model, build_optimizer(model, config), stream, config, 0, average)
+
+
+def test_the_losses_are_those_on_the_cpu():
+    on_cpu, on_gpu = training("cpu"), training("cuda")
+    for each in (on_cpu, on_gpu):
+        fit(each)
+    # products may be rounded to TF32's 10 bits, and Muon's own are in bf16, with 7
+    assert on_gpu.losses == pytest.approx(on_cpu.losses, rel=2e-2)
+
+
+def test_bf16_learns_as_fp32_does():
+    precise, fast = (training("cuda", replace(CONFIG, precision=precision)) for precision in ("fp32", "bf16"))
+    for each in (precise, fast):
+        fit(each)
+    assert fast.losses == pytest.approx(precise.losses, rel=5e-2) and fast.losses != precise.losses
+
+
+def test_a_training_saved_on_the_cpu_goes_on_on_the_gpu(tmp_path):
+    first = training("cpu")
+    fit(first, lambda progress: progress.step == 3)
+    save_training(tmp_path, first)
+    second = training("cuda")
+    load_training(tmp_path, second)
+    fit(second)
+    assert second.losses[:3] == first.losses and len(second.losses) == 6
+    assert all(parameter.is_cuda for parameter in second.model.parameters())
