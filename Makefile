@@ -69,7 +69,7 @@ $(VENV)/.requirements: $(TORCH) requirements.txt
 	  $(PIP) install -r requirements.txt | $(COUNT); exit $${PIPESTATUS[0]}; \
 	else \
 	  echo "  Python 3.10 is older than the lock: taking what pyproject.toml's ranges admit"; \
-	  $(PIP) install '.[book,grading,test]' | $(COUNT); exit $${PIPESTATUS[0]}; \
+	  $(PIP) install '.[book,grading,interop,test]' | $(COUNT); exit $${PIPESTATUS[0]}; \
 	fi
 	@touch $@
 

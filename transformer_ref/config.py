@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
+Activation = Literal["relu", "gelu", "silu"]
+Layout = Literal["interleaved", "concatenated"]
 Precision = Literal["fp32", "bf16", "auto"]
 PRECISIONS = get_args(Precision)
 Schedule = Literal["cosine", "inverse_sqrt"]
@@ -39,6 +41,12 @@ class ModelConfig:
     tie_embeddings: one table serves source, target and output (section 3.4).
     max_length: number of positions; a longer source or target is an error.
     pad, bos, eos: ids of the padding, begin and end tokens.
+
+    The other fields are for weights that were trained elsewhere (chapter 15):
+    activation: of the feed-forward networks; layout: how the sinusoids are ordered, see `sinusoidal_table`.
+    scale_embedding: whether embeddings are multiplied by sqrt(d_model).
+    output_bias: whether each token has a number added to its logit.
+    last_norm: whether post-norm stacks, too, end in one more norm.
     Raises TypeError or ValueError naming the field.
     """
 
@@ -56,6 +64,11 @@ class ModelConfig:
     pad: int = PAD
     bos: int = BOS
     eos: int = EOS
+    activation: Activation = "relu"
+    layout: Layout = "interleaved"
+    scale_embedding: bool = True
+    output_bias: bool = False
+    last_norm: bool = False
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -79,6 +92,10 @@ class ModelConfig:
 
     def _check_type(self, name: str, expected: type) -> None:
         value = getattr(self, name)
+        if words := get_args(expected):
+            if value not in words:
+                raise ValueError(f"{name}: expected one of {', '.join(words)}, got {value!r}")
+            return
         accepted = (int, float) if expected is float else (expected,)
         if type(value) not in accepted:  # type(), not isinstance(): True is no number of heads
             raise TypeError(f"{name}: expected {expected.__name__}, got {value!r}")

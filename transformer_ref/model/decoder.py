@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from transformer_ref.config import ModelConfig
+from transformer_ref.config import Activation, ModelConfig
 from transformer_ref.model.feed_forward import FeedForward
 from transformer_ref.model.key_value_cache import DecoderCache, KeyValueCache
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
@@ -22,13 +22,14 @@ class DecoderLayerResult(NamedTuple):
 class DecoderLayer(nn.Module):
     """Self-attention, cross-attention, then the feed-forward network (Vaswani et al. 2017, section 3.1)."""
 
-    def __init__(self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool) -> None:
+    def __init__(self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool,
+                 activation: Activation = "relu") -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, heads)
         self.self_attention_residual = Residual(d_model, dropout, norm_first)
         self.cross_attention = MultiHeadAttention(d_model, heads)
         self.cross_attention_residual = Residual(d_model, dropout, norm_first)
-        self.feed_forward = FeedForward(d_model, d_ff)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.feed_forward_residual = Residual(d_model, dropout, norm_first)
 
     def forward(self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None,
@@ -62,14 +63,16 @@ class Decoded(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """A stack of layers and, in pre-norm only, a last norm."""
+    """A stack of layers and, in pre-norm or on request, a last norm."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            DecoderLayer(config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first)
+            DecoderLayer(config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first,
+                         config.activation)
             for _ in range(config.decoder_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+        ends_in_norm = config.norm_first or config.last_norm
+        self.norm = nn.LayerNorm(config.d_model) if ends_in_norm else nn.Identity()
 
     def forward(self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None,
                 source_mask: Tensor | None = None, cache: DecoderCache | None = None,

@@ -13,17 +13,18 @@ class Embedding(nn.Module):
 
     The table starts with variance 1 / d_model: times sqrt(d_model) the vectors enter the model with
     variance 1, the size of the positions added to them, and as an output table it gives logits of that size.
+    scaled: False leaves the multiplication out, as some pretrained models do.
     """
 
-    def __init__(self, vocabulary: int, d_model: int) -> None:
+    def __init__(self, vocabulary: int, d_model: int, scaled: bool = True) -> None:
         super().__init__()
-        self.scale = math.sqrt(d_model)
+        self.scale = math.sqrt(d_model) if scaled else 1.0
         self.table = nn.Parameter(torch.empty(vocabulary, d_model))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw a new table, from `generator` if there is one."""
-        nn.init.normal_(self.table, std=1 / self.scale, generator=generator)
+        nn.init.normal_(self.table, std=self.table.shape[1] ** -0.5, generator=generator)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return (batch, length, d_model) for ids (batch, length); IndexError for an id beyond the table."""

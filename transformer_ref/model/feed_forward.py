@@ -2,15 +2,21 @@
 
 from torch import Tensor, nn
 
+from transformer_ref.config import Activation
+
 
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2)."""
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2).
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    activation: another function than max(0, x) in between, by its name in `torch.nn.functional`.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: Activation = "relu") -> None:
         super().__init__()
+        self.activation = getattr(nn.functional, activation)
         self.widen = nn.Linear(d_model, d_ff)  # W_1, b_1
         self.narrow = nn.Linear(d_ff, d_model)  # W_2, b_2
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (batch, length, d_model) for x of the same shape."""
-        return self.narrow(self.widen(x).relu())  # d_model -> d_ff -> d_model
+        return self.narrow(self.activation(self.widen(x)))  # d_model -> d_ff -> d_model

@@ -1,15 +1,12 @@
 """Where a token stands, as a vector added to it (chapter 07)."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
+from transformer_ref.config import Layout
 from transformer_ref.shapes import expect_shape
 
 BASE = 10_000  # Vaswani et al. 2017, section 3.5: wavelengths from 2 pi to 10000 * 2 pi
-
-Layout = Literal["interleaved", "concatenated"]
 
 
 def sinusoidal_table(length: int, d_model: int, layout: Layout = "interleaved") -> Tensor:

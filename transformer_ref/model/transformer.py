@@ -36,13 +36,13 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding = Embedding(config.source_vocabulary, config.d_model)
-        self.target_embedding = Embedding(config.target_vocabulary, config.d_model)
-        self.positions = SinusoidalPositions(config.max_length, config.d_model)
+        self.source_embedding = Embedding(config.source_vocabulary, config.d_model, config.scale_embedding)
+        self.target_embedding = Embedding(config.target_vocabulary, config.d_model, config.scale_embedding)
+        self.positions = SinusoidalPositions(config.max_length, config.d_model, config.layout)
         self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=False)
+        self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=config.output_bias)
         if config.tie_embeddings:
             self.source_embedding.table = self.output.weight = self.target_embedding.table
         self.reset_parameters(generator)

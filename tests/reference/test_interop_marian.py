@@ -1,0 +1,132 @@
+"""A Marian folder becomes our model and gives their logits, and the other way round."""
+
+import json
+
+import pytest
+import torch
+from drawn import generator, tiny_config
+from torch_oracle import assert_agree
+
+from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.interop.marian import load_marian, save_marian
+from transformer_ref.model.transformer import Transformer
+
+transformers = pytest.importorskip("transformers")
+
+SHAPES = {
+    "opus": dict(d_model=16, heads=4, encoder_layers=2, decoder_layers=3, d_ff=40, activation_function="swish",
+                 scale_embedding=True),
+    "narrow": dict(d_model=6, heads=3, encoder_layers=1, decoder_layers=1, d_ff=7, activation_function="relu",
+                   scale_embedding=True),
+    "unscaled": dict(d_model=20, heads=2, encoder_layers=3, decoder_layers=1, d_ff=12, activation_function="gelu",
+                     scale_embedding=False),
+    "two tables": dict(d_model=8, heads=2, encoder_layers=1, decoder_layers=2, d_ff=9, activation_function="silu",
+                       scale_embedding=True, share_encoder_decoder_embeddings=False, decoder_vocab_size=29),
+}
+VOCABULARY, PAD, EOS = 31, 28, 0
+
+
+def marian(seed, d_model, heads, d_ff, **changes):
+    """Return a small Marian model with weights, biases and norms all drawn."""
+    config = transformers.MarianConfig(
+        **{"vocab_size": VOCABULARY, "pad_token_id": PAD, "decoder_start_token_id": PAD, "eos_token_id": EOS,
+           "max_position_embeddings": 23, "d_model": d_model, "encoder_attention_heads": heads,
+           "decoder_attention_heads": heads, "encoder_ffn_dim": d_ff, "decoder_ffn_dim": d_ff, **changes})
+    model = transformers.MarianMTModel(config).eval()
+    with torch.no_grad():
+        for name, tensor in [*model.named_parameters(), ("", model.final_logits_bias)]:
+            if "embed_positions" not in name:
+                tensor.add_(0.2 * torch.randn(tensor.shape, generator=generator(seed)))
+    return model
+
+
+def example(vocabulary=28):
+    source = torch.randint(1, vocabulary, (3, 7), generator=generator(1))
+    source[1, 5:] = source[2, 3:] = PAD
+    source[:, 0] = EOS
+    target = torch.randint(1, vocabulary, (3, 5), generator=generator(2))
+    target[:, 0] = PAD
+    return source, target
+
+
+def their_logits(model, source, target):
+    with torch.inference_mode():
+        return model(input_ids=source, attention_mask=source != PAD, decoder_input_ids=target).logits
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_marian_folder_loaded_here_gives_marian_s_logits(shape, seed, tmp_path):
+    theirs = marian(seed, **shape)
+    theirs.save_pretrained(tmp_path)
+    ours = load_marian(tmp_path)
+    source, target = example()
+    expected = their_logits(theirs, source, target)
+    assert expected.std() > 0.1  # or everything would agree
+    assert_agree(ours(source, target), expected)
+
+
+def test_greedy_decoding_takes_marian_s_words(tmp_path):
+    theirs = marian(5, **SHAPES["opus"])
+    theirs.final_logits_bias[0, PAD] = -100  # their generation forbids it
+    theirs.save_pretrained(tmp_path)
+    source = example()[0]
+    expected = theirs.generate(source, attention_mask=source != PAD, max_new_tokens=9, num_beams=1, do_sample=False,
+                               forced_eos_token_id=None)
+    found = greedy_decode(load_marian(tmp_path), source, 9)
+    assert found.tolist() == expected.tolist()
+
+
+def test_an_older_folder_holds_its_weights_in_a_bin_file(tmp_path):
+    theirs = marian(6, **SHAPES["opus"])
+    theirs.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(theirs.state_dict(), tmp_path / "pytorch_model.bin")
+    source, target = example()
+    assert_agree(load_marian(tmp_path)(source, target), their_logits(theirs, source, target))
+
+
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_a_folder_saved_here_gives_our_logits_in_transformers_and_comes_back(output_bias, tmp_path):
+    config = tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, layout="concatenated",
+                         tie_embeddings=True, output_bias=output_bias, pad=PAD, bos=PAD, eos=EOS)
+    ours = Transformer(config, generator(7)).eval()
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator(8)))
+    save_marian(ours, tmp_path)
+    source, target = example()
+    theirs = transformers.MarianMTModel.from_pretrained(tmp_path).eval()
+    assert_agree(their_logits(theirs, source, target), ours(source, target))
+    assert_agree(load_marian(tmp_path)(source, target), ours(source, target))
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("decoder_attention_heads", 2, "decoder_attention_heads: expected 4, got 2"),
+    ("decoder_ffn_dim", 8, "decoder_ffn_dim: expected 40, got 8"),
+    ("activation_function", "tanh", "activation_function: expected one of relu, gelu, silu, swish, got 'tanh'"),
+    ("model_type", "bart", "model_type: expected 'marian', got 'bart'"),
+    ("encoder_ffn_dim", 41, "decoder_ffn_dim: expected 41, got 40"),
+    ("vocab_size", 30, r"model.shared.weight: expected shape \(30, 16\), got \(31, 16\)"),
+])
+def test_a_folder_that_our_model_cannot_hold_is_refused_by_its_field(name, value, message, tmp_path):
+    marian(9, **SHAPES["opus"]).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    with pytest.raises(ValueError, match=message):
+        load_marian(tmp_path)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"norm_first": True}, "norm_first: expected False, which Marian has, got True"),
+    ({}, "layout: expected 'concatenated', which Marian has, got 'interleaved'"),
+    ({"layout": "concatenated"}, "tie_embeddings: expected True, which Marian has, got False"),
+])
+def test_a_model_that_marian_cannot_hold_is_refused_by_its_field(changes, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        save_marian(Transformer(tiny_config(**changes)), tmp_path)
+
+
+def test_a_folder_without_a_config_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder: expected the file .*config.json, got nothing"):
+        load_marian(tmp_path)

@@ -1,0 +1,144 @@
+"""The weights of Hugging Face's Marian models, among them the OPUS-MT family, in and out.
+
+A Marian model is the paper's, post-norm, with all sines before all cosines, another activation, one table for both
+languages and the output, and a number added to each token's logit. It begins a translation with its padding token.
+Reading and writing its folder needs no library of theirs.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transformer_ref.config import ModelConfig
+from transformer_ref.model.transformer import Transformer
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
+OF_LAYERS = {  # our module's name in a layer -> Marian's
+    "self_attention.project_query": "self_attn.q_proj",
+    "self_attention.project_key": "self_attn.k_proj",
+    "self_attention.project_value": "self_attn.v_proj",
+    "self_attention.project_output": "self_attn.out_proj",
+    "self_attention_residual.norm": "self_attn_layer_norm",
+    "cross_attention.project_query": "encoder_attn.q_proj",
+    "cross_attention.project_key": "encoder_attn.k_proj",
+    "cross_attention.project_value": "encoder_attn.v_proj",
+    "cross_attention.project_output": "encoder_attn.out_proj",
+    "cross_attention_residual.norm": "encoder_attn_layer_norm",
+    "feed_forward.widen": "fc1",
+    "feed_forward.narrow": "fc2",
+    "feed_forward_residual.norm": "final_layer_norm",
+}
+
+
+def load_marian(folder: str | Path) -> Transformer:
+    """Return the model of a Marian folder, in evaluation mode and fp32.
+
+    folder: holds config.json and model.safetensors or, as older ones do, pytorch_model.bin.
+    Text becomes ids by the tokenizer that came with the folder. `bos` is the token that begins a translation; in
+    OPUS-MT that is the padding token, which their decoder never takes for a word.
+    Raises FileNotFoundError, or ValueError naming the field or the weight that does not fit.
+    """
+    folder = Path(folder)
+    config = _our_config(json.loads(_existing(folder / "config.json").read_text(encoding="utf-8")))
+    tensors = _read(folder)
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            their = _their_name(name, tensors)
+            tensor = tensors[their].squeeze(0) if name == "output.bias" else tensors[their]
+            if tensor.shape != parameter.shape:
+                raise ValueError(f"{their}: expected shape {tuple(parameter.shape)}, got {tuple(tensor.shape)}")
+            parameter.copy_(tensor)
+    return model
+
+
+def save_marian(model: Transformer, folder: str | Path) -> None:
+    """Write the model as a Marian folder, which `transformers.MarianMTModel.from_pretrained` reads.
+
+    Raises ValueError naming the field of the config that Marian does not have.
+    """
+    folder, config = Path(folder), model.config
+    for name, wanted in (("norm_first", False), ("last_norm", False), ("layout", "concatenated"),
+                         ("tie_embeddings", True)):
+        if getattr(config, name) != wanted:
+            raise ValueError(f"{name}: expected {wanted!r}, which Marian has, got {getattr(config, name)!r}")
+    names = dict(_parameter_names(model))
+    tensors = {their: model.get_parameter(our).detach().float().contiguous() for our, their in names.items()}
+    tensors["final_logits_bias"] = tensors.get("final_logits_bias",
+                                               torch.zeros(config.target_vocabulary)).unsqueeze(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(_their_config(config), indent=2) + "\n", encoding="utf-8")
+
+
+def _our_config(theirs: dict[str, Any]) -> ModelConfig:
+    for name, wanted in (("decoder_attention_heads", theirs["encoder_attention_heads"]),
+                         ("decoder_ffn_dim", theirs["encoder_ffn_dim"]), ("model_type", "marian")):
+        if theirs[name] != wanted:
+            raise ValueError(f"{name}: expected {wanted!r}, got {theirs[name]!r}")
+    if theirs["activation_function"] not in ACTIVATIONS:
+        raise ValueError(f"activation_function: expected one of {', '.join(ACTIVATIONS)}, "
+                         f"got {theirs['activation_function']!r}")
+    shared = theirs.get("share_encoder_decoder_embeddings", True)  # older folders do not say it and share
+    return ModelConfig(
+        source_vocabulary=theirs["vocab_size"],
+        target_vocabulary=theirs["vocab_size"] if shared else theirs["decoder_vocab_size"],
+        d_model=theirs["d_model"], heads=theirs["encoder_attention_heads"],
+        encoder_layers=theirs["encoder_layers"], decoder_layers=theirs["decoder_layers"],
+        d_ff=theirs["encoder_ffn_dim"], dropout=theirs["dropout"], tie_embeddings=shared,
+        max_length=theirs["max_position_embeddings"], pad=theirs["pad_token_id"],
+        bos=theirs["decoder_start_token_id"], eos=theirs["eos_token_id"],
+        activation=ACTIVATIONS[theirs["activation_function"]], layout="concatenated",
+        scale_embedding=theirs["scale_embedding"], output_bias=True)
+
+
+def _their_config(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "architectures": ["MarianMTModel"], "model_type": "marian", "is_encoder_decoder": True,
+        "vocab_size": config.target_vocabulary, "decoder_vocab_size": config.target_vocabulary,
+        "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True,
+        "d_model": config.d_model, "encoder_layers": config.encoder_layers, "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.d_ff, "decoder_ffn_dim": config.d_ff, "dropout": config.dropout,
+        "attention_dropout": 0.0, "activation_dropout": 0.0, "activation_function": config.activation,
+        "scale_embedding": config.scale_embedding, "max_position_embeddings": config.max_length,
+        "pad_token_id": config.pad, "bos_token_id": config.bos, "eos_token_id": config.eos,
+        "forced_eos_token_id": None, "decoder_start_token_id": config.bos}
+
+
+def _parameter_names(model: Transformer) -> Iterator[tuple[str, str]]:
+    """Yield each parameter's name and Marian's name for it."""
+    for name, _ in model.named_parameters():
+        yield name, _their_name(name, {"model.shared.weight": model.output.weight})
+
+
+def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
+    """Return Marian's name of a parameter; `tensors` tells whether the tables are shared."""
+    if name == "output.bias":
+        return "final_logits_bias"
+    if name in ("source_embedding.table", "target_embedding.table", "output.weight"):
+        if "model.shared.weight" in tensors:
+            return "model.shared.weight"
+        of = {"source_embedding.table": "model.encoder.embed_tokens.weight",
+              "target_embedding.table": "model.decoder.embed_tokens.weight"}
+        return of.get(name, "lm_head.weight" if "lm_head.weight" in tensors else "model.decoder.embed_tokens.weight")
+    stack, layers, index, module = name.split(".", 3)
+    module, part = module.rsplit(".", 1)
+    return f"model.{stack}.{layers}.{index}.{OF_LAYERS[module]}.{part}"
+
+
+def _read(folder: Path) -> dict[str, Tensor]:
+    if (folder / "model.safetensors").is_file():
+        return load_file(folder / "model.safetensors")
+    return torch.load(_existing(folder / "pytorch_model.bin"), map_location="cpu", weights_only=True)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"folder: expected the file {path}, got nothing")
+    return path
