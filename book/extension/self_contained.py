@@ -1,6 +1,7 @@
 """What the book needs beyond its configuration, as a small Sphinx extension.
 
 - `exercise-row`: the row under a chapter's title that hands out its exercise notebook.
+- `course-road`: the chapters with their questions, linked where they are published.
 - The cache of executed cells is keyed by the code they import, so a changed model is never shown old numbers.
 - What a cell prints is shown exactly as printed, however the kernel happened to cut it into messages.
 - sphinx-thebe's scripts are dropped: they fetch from another server and fail on every page, even when off.
@@ -10,6 +11,7 @@
 import hashlib
 import os
 import shutil
+from html import escape
 from pathlib import Path
 
 import myst_nb.core.render
@@ -20,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
+REPORTS = ("catalogue/ch00.py", "compare.py", "verdict.py", "words.py")  # what the reports in chapter 00 are made of
 log = logging.getLogger(__name__)
 
 
@@ -46,6 +49,21 @@ class ExerciseRow(SphinxDirective):
         links += hosted_links(notebook.relative_to(ROOT).as_posix())
         html = f'<p class="exercise-row">{" ".join(links)}</p>'
         return [nodes.raw("", html, format="html")]
+
+
+class CourseRoad(SphinxDirective):
+    """The chapters in order, a line "number | title | question" each; one that has a page is a link to it."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        pages = {page[:2]: page for page in sorted(self.env.found_docs)}
+        items = []
+        for line in filter(None, self.content):
+            number, title, question = (escape(part.strip()) for part in line.split("|"))
+            named = f'<a href="{pages[number]}.html">{title}</a>' if number in pages else title
+            items.append(f'<li value="{int(number)}"><b>{number}</b> {named} <span>{question}</span></li>')
+        return [nodes.raw("", f'<ol class="course-road">{"".join(items)}</ol>', format="html")]
 
 
 def hosted_links(path: str) -> list[str]:
@@ -84,7 +102,8 @@ def digest_of(paths: list[Path]) -> str:
 def notice_changes(app: Sphinx, config) -> None:
     """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write."""
     recorded = (ROOT / "book" / "recorded").glob("*.json")
-    code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded])
+    reports = [ROOT / "autograder" / name for name in REPORTS]
+    code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
     config.course_assets = digest_of([path for path in (ROOT / "book" / "assets").rglob("*") if path.is_file()])
 
@@ -119,6 +138,7 @@ def drop_foreign_scripts(app: Sphinx, page: str, template: str, context: dict, d
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register everything above."""
     app.add_directive("exercise-row", ExerciseRow)
+    app.add_directive("course-road", CourseRoad)
     myst_nb.core.render.coalesce_streams = join_streams
     app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
     app.add_config_value("course_assets", "", "html")

@@ -3,8 +3,9 @@
     python -m transformer_ref train
     python -m book.recorded.live_model --checkpoint build/translator
 
-Run it again after every training that the book should show. It writes book/assets/live_model_weights.js, and beside this
-program live_model.json: how the packed model does, and what it says about a few sentences. Half a minute on one core.
+Run it again after every training that the book should show. It writes book/assets/live_model_weights.js, and beside
+this program live_model.json: how the packed model does, and what it says about a few sentences. Half a minute on one
+core.
 
 Each row of a matrix is stored in whole numbers from -127 to 127 and one scale; biases and norms stay float32. The
 browser's side is book/assets/live_model.js, and a test holds it equal to this one.
