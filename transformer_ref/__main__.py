@@ -14,14 +14,14 @@ from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
 from transformer_ref.training.checkpoint import load_checkpoint, load_training
-from transformer_ref.training.cost import about, product_rate, training_cost
+from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, SIZES, load_split
 from transformer_ref.training.run import Run, changed, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
-from transformer_ref.training.trainer import TrainingError
+from transformer_ref.training.trainer import TrainingError, share_done
 from transformer_ref.translate import Translator
 from transformer_ref.visualization.curves import curves
 
@@ -166,8 +166,9 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
     _say(f"{notes['corpus']}, {notes['source']} to {notes['target']}: {run.data['train']['pairs']:,} sentences, "
          f"{run.tokenizer.size:,} tokens, {weights:,} weights, on {device}"
          + (f" in {count} processes" if count > 1 else ""))
-    rate = product_rate(training.config, device) * count
-    cost = training_cost(training.model.config, training.config, training.stream, rate)
+    rate, left = product_rate(training.config, device) * count, 1 - share_done(training)
+    whole = training_cost(training.model.config, training.config, training.stream, rate)
+    cost = Cost(*(left * each for each in whole))
     _say(f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, {about(cost.seconds)} at half of the "
          f"{rate:.1e} a second of a large matrix product here")
 

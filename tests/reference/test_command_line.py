@@ -52,6 +52,7 @@ def test_resuming_goes_on_after_the_saved_step(checkpoint, tmp_path, capsys):
     assert main(["train", "--steps", "4", "--output", str(tmp_path), "--device", "cpu", "--resume"]) == 0
     shown = capsys.readouterr().err.split("done after 2 steps")[1]
     assert "step 3 (" in shown and "step 4 (" in shown and "step 2 (" not in shown
+    assert "cost: 2 steps are" in shown
 
 
 def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys, monkeypatch):
