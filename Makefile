@@ -140,6 +140,7 @@ serve: setup site
 	@token=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(16))'); \
 	  echo 'the book     http://127.0.0.1:$(PORT)/'; \
 	  echo "JupyterLab   http://127.0.0.1:$(JUPYTER_PORT)/lab/tree/exercises?token=$$token"; \
+	  echo "formgrader   http://127.0.0.1:$(JUPYTER_PORT)/formgrader/manage_assignments?token=$$token (for teachers)"; \
 	  echo 'Ctrl-C ends both.'; \
 	  trap 'kill $$book 2>/dev/null || true' EXIT; \
 	  $(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory build/site >/dev/null 2>&1 & book=$$!; \

@@ -29,8 +29,8 @@ CANVAS_NUMBER = re.compile(r"\s*\(\d+\)$")  # Canvas writes its own number behin
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_IDENTITY = ("ID", "SIS User ID", "SIS Login ID")
 CANVAS_KEPT = ("Student", "LastName", "FirstName", *CANVAS_IDENTITY, "Integration ID", "Root Account", "Section")
-MOODLE_IDENTITY = ("Email address", "ID number", "Username")
-MOODLE_KEPT = ("Identifier", "Full name", "First name", "Last name", *MOODLE_IDENTITY)
+MOODLE_IDENTITY = ("Identifier", "Email address", "ID number", "Username")
+MOODLE_KEPT = ("Full name", "First name", "Last name", *MOODLE_IDENTITY)
 WORKSHEET = {"Identifier", "Grade", "Maximum Grade"}  # the columns by which Moodle's grading worksheet is recognized
 
 
@@ -177,7 +177,7 @@ def moodle(graded: Class, table: Table | None, column: str, zero: bool) -> Expor
         name = _column(table, column, lambda title: re.sub(r"^\w+: *| *\((Real|Percentage|Letter)\)$", "", title))
         lines = [[*(table.header[place] for place in kept), name or column]]
         lines += [[*(_cell(row, place) for place in kept), score] for row, score in filled]
-    identity = [place for place, title in enumerate(lines[0]) if title in ("Identifier", *MOODLE_IDENTITY)]
+    identity = [place for place, title in enumerate(lines[0]) if title in MOODLE_IDENTITY]
     made = _checked(lines, identity, table.delimiter)
     return Export(made.content, made.suffix, remarks + unplaced + made.remarks)
 
@@ -243,7 +243,8 @@ def _place(
     columns = [table.header.index(title) for title in identity if title in table.header]
     filled, placed = [], set()
     for row in rows:
-        names = [_cell(row, place).strip().casefold() for place in columns]
+        # Moodle's worksheet says "Participant 11" where its files, and so the gradebook, say 11.
+        names = [_cell(row, place).strip().casefold().removeprefix("participant ") for place in columns]
         student = next((known[name] for name in names if name in known), None)
         if student is not None and student.id not in placed:
             placed.add(student.id)

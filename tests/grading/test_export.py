@@ -176,6 +176,12 @@ def test_a_grading_worksheet_of_moodle_comes_back_filled_in_and_otherwise_unchan
     assert [row[:5] + row[6:] for row in rows[1:]] == [row[:5] + row[6:] for row in template.rows]
 
 
+def test_students_collected_by_moodle_s_own_number_are_found_by_it(tmp_path):
+    numbered = Class(ASSIGNMENT, 30.0, (graded(Student("13"), 4),), ())
+    rows = lines(export.moodle(numbered, table(WORKSHEET, tmp_path), "", False))
+    assert [(row[1], row[5]) for row in rows[1:]] == [("Zoya", "4")]
+
+
 def test_a_gradebook_of_moodle_comes_back_with_who_and_this_grade_alone(tmp_path):
     theirs = (
         "First name,Last name,ID number,Email address,Assignment: Homework 4 (Real),Assignment: Homework 5 (Real)\n"
