@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Float, Unicode
+from traitlets import Float, Int, Unicode
 
 from autograder import catalogue, course, rules, runner, verdict_log
 from autograder.course import CHECK_SUFFIX
@@ -35,6 +35,7 @@ class JudgedExecute(NbGraderPreprocessor):
     ).tag(config=True)
     cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
     notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
+    memory_bytes = Int(Limits.memory_bytes, help="memory of a notebook").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
@@ -48,7 +49,7 @@ class JudgedExecute(NbGraderPreprocessor):
         if backend.name == TRUST:
             self.log.warning("SUBMISSIONS ARE TRUSTED: they run with all of your rights and can change any grade.")
         assignment = catalogue.find_assignment(resources["nbgrader"]["assignment"])
-        limits = Limits(cell_seconds=self.cell_seconds, notebook_seconds=self.notebook_seconds)
+        limits = Limits(self.cell_seconds, self.notebook_seconds, self.memory_bytes)
         for attempt in range(1, TRIES + 1):
             warm = None
             try:

@@ -1,5 +1,6 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -12,6 +13,8 @@ from autograder.observation import Observation, Raised, Structure
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 100_000
+MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
+MAX_NAME = 100
 
 
 class PeerGone(Exception):
@@ -94,7 +97,7 @@ class Subject:
         reply = self._ask("look", names=list(self._exercise.names))
         kinds = reply.get("kinds")
         return {
-            name: str(kinds.get(name, "missing")) if isinstance(kinds, dict) else "missing"
+            name: str(kinds.get(name, "missing"))[:MAX_NAME] if isinstance(kinds, dict) else "missing"
             for name in self._exercise.names
         }
 
@@ -120,7 +123,7 @@ class Subject:
         )
         if "error" in made:
             return Observation(_raised(made))
-        shapes = {name: tuple(shape) for name, shape, _ in made["parameters"]}
+        shapes = _shapes(made["parameters"])
         readings = roles.assign(shapes, self._exercise.roles(*case.construct), made["roles"])
         if not readings:
             return Observation(self._structure(made, shapes, case))
@@ -154,7 +157,7 @@ class Subject:
                 str(tuple(item.shape)) if isinstance(item, torch.Tensor) else type(item).__name__ for item in items
             ),
             repeatable=compare.value_difference(first, second, 1e-6, 1e-6) is None,
-            unregistered=tuple(map(str, made["unregistered"])),
+            unregistered=_names(made["unregistered"]),
         )
 
     def _observation(self, reply: dict[str, Any], reading: roles.Assignment) -> Observation:
@@ -165,7 +168,7 @@ class Subject:
         for role, slot in reading.items() if by_parameter else ():
             gradient = by_parameter.get(slot.parameter)
             gradients[role] = None if gradient is None else slot.take(gradient.reshape(roles.squeeze(gradient.shape)))
-        changed = tuple(map(str, reply["changed"]))
+        changed = _names(reply["changed"])
         return Observation(reply["result"], tuple(reply["inputs"]), changed, gradients=gradients)
 
     def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
@@ -178,6 +181,21 @@ def _drawn(before: tuple, after: tuple) -> bool:
     return any(isinstance(b, torch.Generator) and not torch.equal(a.get_state(), b.get_state()) for a, b in pairs)
 
 
+def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
+    """Parameter name -> shape, as a peer said them; tensors of these shapes are made here."""
+    shapes = {str(name)[:MAX_NAME]: tuple(shape) for name, shape, _ in parameters}
+    if any(type(size) is not int or size < 0 for shape in shapes.values() for size in shape):
+        raise ValueError("shapes that are none")
+    if len(shapes) > MAX_PARAMETERS or sum(map(math.prod, shapes.values())) > MAX_PARAMETER_NUMBERS:
+        raise ValueError(f"more than {MAX_PARAMETERS:,} parameters or {MAX_PARAMETER_NUMBERS:,} numbers in them")
+    return shapes
+
+
+def _names(sent: list) -> tuple[str, ...]:
+    return tuple(str(name)[:MAX_NAME] for name in sent[:MAX_PARAMETERS])
+
+
 def _raised(reply: dict[str, Any]) -> Raised:
     error = reply["error"]
-    return Raised(str(error["type"]), str(error["message"]), int(error["line"]), str(error["source"]))
+    kind, message, source = (str(error[name])[: check.MAX_MESSAGE] for name in ("type", "message", "source"))
+    return Raised(kind, message, int(error["line"]), source)

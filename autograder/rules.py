@@ -4,8 +4,10 @@ Only code that the exercise's objects can reach counts: a learner may compare wi
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from autograder.constants import UNKNOWN, text_of, value_of
 from autograder.exercise import Assignment, Exercise
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
@@ -19,8 +21,8 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     cells: sources of the notebook's code cells, in order. A cell that is not Python is passed over.
     """
     statements = [statement for cell in cells for statement in _parse(cell)]
-    reached = _reachable(statements, exercise.names)
-    texts = _texts(reached)
+    texts = _constants(statements)
+    reached = _reachable(statements, exercise.names, texts)
     found = [
         f"{name} does the whole exercise by itself, so it is not allowed here and this exercise earns no points. "
         "Write the steps yourself; comparing with it in a cell of your own is welcome."
@@ -47,9 +49,9 @@ def _parse(cell: str) -> list[ast.stmt]:
         return []
 
 
-def _reachable(statements: Sequence[ast.stmt], names: Sequence[str]) -> list[ast.stmt]:
+def _reachable(statements: Sequence[ast.stmt], names: Sequence[str], texts: Mapping[str, Any]) -> list[ast.stmt]:
     """The top-level statements that the names depend on, with the programs that `exec` and `eval` are given as text."""
-    definitions = [(statement, _defined(statement)) for statement in statements]
+    definitions = [(statement, _defined(statement, texts)) for statement in statements]
     wanted, seen, reached = list(names) + ["*"], set(), []
     while wanted:
         name = wanted.pop()
@@ -59,17 +61,17 @@ def _reachable(statements: Sequence[ast.stmt], names: Sequence[str]) -> list[ast
         for statement, defined in definitions:
             if name in defined and statement not in reached:
                 reached.append(statement)
-                for part in (statement, *_programs(statement)):
+                for part in (statement, *_programs(statement, texts)):
                     reached += [part] if part is not statement else []
                     wanted += [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
     return reached
 
 
-def _defined(statement: ast.stmt) -> set[str]:
+def _defined(statement: ast.stmt, texts: Mapping[str, Any]) -> set[str]:
     """The names that a statement binds, patches or writes into a namespace."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
-    names = {name for part in _programs(statement) for name in _defined(part)}
+    names = {name for part in _programs(statement, texts) for name in _defined(part, texts)}
     for node in ast.walk(statement):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
@@ -79,7 +81,8 @@ def _defined(statement: ast.stmt) -> set[str]:
             names.add(node.id)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
             names |= {inner.id for inner in ast.walk(node.value) if isinstance(inner, ast.Name)}
-            names |= {text for text in (_fold(node.slice, {}),) if text} if isinstance(node, ast.Subscript) else set()
+            written = text_of(node.slice, texts) if isinstance(node, ast.Subscript) else None
+            names |= {written} if written else set()
         elif isinstance(node, ast.Call) and _called(node) in ("setattr", "update", "__setitem__"):
             names |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
             names |= {
@@ -90,26 +93,26 @@ def _defined(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _programs(statement: ast.stmt) -> Iterator[ast.stmt]:
+def _programs(statement: ast.stmt, texts: Mapping[str, Any]) -> Iterator[ast.stmt]:
     """Statements inside texts that are run as code."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and _called(node) in RUNNERS and node.args:
-            yield from _parse(_fold(node.args[0], {}) or "")
+            yield from _parse(text_of(node.args[0], texts) or "")
 
 
-def _texts(statements: Sequence[ast.stmt]) -> dict[str, str]:
-    """Names that are bound to a constant text."""
-    texts: dict[str, str] = {}
+def _constants(statements: Sequence[ast.stmt]) -> dict[str, Any]:
+    """Names that are bound to a plain value, texts above all."""
+    found: dict[str, Any] = {}
     for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                text = _fold(node.value, texts)
-                if text is not None:
-                    texts[node.targets[0].id] = text
-    return texts
+                value = value_of(node.value, found)
+                if value is not UNKNOWN:
+                    found[node.targets[0].id] = value
+    return found
 
 
-def _uses(name: str, statements: Sequence[ast.stmt], reached: Sequence[ast.stmt], texts: dict[str, str]) -> bool:
+def _uses(name: str, statements: Sequence[ast.stmt], reached: Sequence[ast.stmt], texts: Mapping[str, Any]) -> bool:
     """Whether the reached code uses the library's `name`; a function or method of that name may be the learner's."""
     bound = [name in _bound(statement) for statement in statements]
     owners = _owners(statements, name)
@@ -124,7 +127,7 @@ def _uses(name: str, statements: Sequence[ast.stmt], reached: Sequence[ast.stmt]
     return False
 
 
-def _mentions(node: ast.AST, name: str, is_own: bool, texts: dict[str, str]) -> bool:
+def _mentions(node: ast.AST, name: str, is_own: bool, texts: Mapping[str, Any]) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == name:
         return True
     if isinstance(node, ast.alias) and node.name.split(".")[-1] == name:
@@ -189,7 +192,7 @@ def _own_attributes(statement: ast.stmt, name: str, owners: set[str]) -> set[ast
     return own
 
 
-def _own_modules(statement: ast.stmt, texts: dict[str, str], allowed: Sequence[str]) -> Iterator[str]:
+def _own_modules(statement: ast.stmt, texts: Mapping[str, Any], allowed: Sequence[str]) -> Iterator[str]:
     """Every module of ours that the statement imports or reaches into."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Import):
@@ -204,7 +207,7 @@ def _own_modules(statement: ast.stmt, texts: dict[str, str], allowed: Sequence[s
         yield from (name for name in names if name.split(".")[0] in OWN_PACKAGES)
 
 
-def _looked_up(node: ast.AST, texts: dict[str, str]) -> Iterator[str]:
+def _looked_up(node: ast.AST, texts: Mapping[str, Any]) -> Iterator[str]:
     """Constant texts by which something is fetched: getattr(F, "name"), vars(F)["name"], import_module("name")."""
     if isinstance(node, ast.Subscript):
         candidates = [node.slice]
@@ -212,31 +215,7 @@ def _looked_up(node: ast.AST, texts: dict[str, str]) -> Iterator[str]:
         candidates = [*node.args, *(keyword.value for keyword in node.keywords)]
     else:
         return
-    yield from (text for text in (_fold(candidate, texts) for candidate in candidates) if text)
-
-
-def _fold(node: ast.AST, texts: dict[str, str]) -> str | None:
-    """The text that an expression is certain to be, or None."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Name):
-        return texts.get(node.id)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        parts = [_fold(node.left, texts), _fold(node.right, texts)]
-    elif isinstance(node, ast.JoinedStr):
-        parts = [_fold(part.value if isinstance(part, ast.FormattedValue) else part, texts) for part in node.values]
-    elif (
-        isinstance(node, ast.Call)
-        and _called(node) == "join"
-        and node.args
-        and isinstance(node.args[0], (ast.List, ast.Tuple))
-    ):
-        glue = _fold(node.func.value, texts) if isinstance(node.func, ast.Attribute) else None
-        parts = [_fold(item, texts) for item in node.args[0].elts]
-        return None if glue is None or None in parts else glue.join(parts)
-    else:
-        return None
-    return None if None in parts else "".join(parts)
+    yield from (text for text in (text_of(candidate, texts) for candidate in candidates) if text)
 
 
 def _called(node: ast.Call) -> str:

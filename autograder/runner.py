@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -32,7 +33,8 @@ REPLY_SECONDS = 60.0  # on the clock, for the warm process, which has nothing el
 GRACE_SECONDS = 2.0  # between an interrupt and the end
 CLOCK_FACTOR = 20.0  # a budget may last this much longer on the clock, however loaded the machine
 MAX_REPLY_BYTES = 4096
-KEPT_TYPES = ("text/plain", "text/latex", "image/png", "image/jpeg")  # nothing that a browser would run
+KEPT_TYPES = ("text/plain", "image/png", "image/jpeg")  # nothing that a browser would run
+BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PRELOADED = ("numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline")  # slow, so imported once where used
 
 
@@ -191,6 +193,8 @@ class Submission:
             raise Ended("the notebook's process ended")
         if used["memory"] > limits.memory_bytes:
             self.end(f"the notebook used more than {limits.memory_bytes / (1 << 30):g} GiB of memory")
+        if used["disk"] > limits.disk_bytes:
+            self.end(f"the notebook wrote more than {limits.disk_bytes >> 20} MiB to the disk")
         if seconds > limits.notebook_seconds:
             self.end(f"the notebook took more than {limits.notebook_seconds:g} seconds")
         return seconds
@@ -297,14 +301,19 @@ def _cleaned(content: Any, limit: int) -> list[NotebookNode]:
 def _output(sent: dict[str, Any]) -> NotebookNode | None:
     kind = sent["output_type"]
     if kind == "stream":
-        return new_output("stream", name="stderr" if sent["name"] == "stderr" else "stdout", text=str(sent["text"]))
+        return new_output("stream", name="stderr" if sent["name"] == "stderr" else "stdout", text=_text(sent["text"]))
     if kind == "error":
-        lines = [str(line) for line in sent["traceback"]]
-        return new_output("error", ename=str(sent["ename"]), evalue=str(sent["evalue"]), traceback=lines)
+        lines = [_text(line) for line in sent["traceback"]]
+        return new_output("error", ename=_text(sent["ename"]), evalue=_text(sent["evalue"]), traceback=lines)
     if kind in ("display_data", "execute_result"):
-        data = {name: str(sent["data"][name]) for name in KEPT_TYPES if name in sent["data"]}
+        data = {name: _text(sent["data"][name]) for name in KEPT_TYPES if name in sent["data"]}
+        data = {name: text for name, text in data.items() if name == "text/plain" or BASE64.fullmatch(text)}
         return new_output(kind, data=data) if data else None
     return None
+
+
+def _text(value: Any) -> str:
+    return wire.printable(str(value))
 
 
 def _described(error: Any) -> dict[str, Any] | None:

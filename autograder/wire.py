@@ -202,7 +202,9 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         return buffers[content]
     if kind == "generator" and isinstance(content, dict) and set(content) == {"tensor"}:
         return _decode_generator(_decode_tensor(content["tensor"], buffers))
-    if kind == "value" and (content is None or isinstance(content, (bool, int, str))):
+    if kind == "value" and isinstance(content, str):
+        return printable(content)
+    if kind == "value" and (content is None or isinstance(content, (bool, int))):
         return content
     if kind == "float" and isinstance(content, str):
         try:
@@ -217,12 +219,17 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         and isinstance(content, list)
         and all(isinstance(pair, list) and len(pair) == 2 for pair in content)
     ):
-        return {str(key): _decode_node(item, buffers, make_proxy, depth + 1) for key, item in content}
+        return {printable(str(key)): _decode_node(item, buffers, make_proxy, depth + 1) for key, item in content}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
     if kind == "opaque" and isinstance(content, str):
-        return Opaque(content)
+        return Opaque(printable(content))
     raise WireError(f"message: unknown kind of value {str(kind)[:20]!r}")
+
+
+def printable(text: str) -> str:
+    """The text with halves of surrogate pairs replaced, which no file could hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _decode_tensor(content: Any, buffers: list[bytes]) -> torch.Tensor:

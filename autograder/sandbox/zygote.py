@@ -118,6 +118,7 @@ class Zygote:
         return {
             "seconds": self._seconds,
             "memory": sum(max(0, seen.pages - _own_pages()) * PAGE for seen in processes.values()),
+            "disk": _size(self._home) if self._home else 0,
             "runs": any(seen.state in RUNNABLE for seen in processes.values()),
             "ended": "it ended by itself" if ended else "",
         }
@@ -163,6 +164,18 @@ def _descendants() -> dict[int, _Seen]:
         before = len(found)
         found |= {process for process, seen in everyone.items() if seen.parent in found}
     return {process: everyone[process] for process in found - {os.getpid()}}
+
+
+def _size(folder: str) -> int:
+    """Bytes on the disk below a folder; in namespaces the folder's own file system limits them."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except OSError:  # it has been removed
+                continue
+    return total
 
 
 def _own_pages() -> int:

@@ -10,6 +10,7 @@ from autograder import catalogue
 from autograder.diagnose import namespace_of
 from autograder.judge import draw_key, judge
 from autograder.observe import LocalPeer
+from autograder.sandbox import visible
 from autograder.verdict import WIDTH, render
 
 EXERCISES = list(catalogue.exercises().values())
@@ -133,7 +134,8 @@ def test_no_module_that_is_visible_while_grading_holds_an_answer():
     import importlib
 
     for assignment in catalogue.ASSIGNMENTS:
-        for module in map(importlib.import_module, assignment.visible_modules):
+        ours = [name for name in sorted(visible.modules(assignment)) if name.startswith("transformer_ref")]
+        for module in map(importlib.import_module, ours):
             for _, thing in inspect.getmembers(module, callable):
                 for exercise in assignment.exercises:
                     peer = LocalPeer(dict.fromkeys(exercise.names, thing))
