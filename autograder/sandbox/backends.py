@@ -21,6 +21,7 @@ IMAGE = "ATTENTION_BY_HAND_IMAGE"  # environment variable: the image for docker 
 TRUST = "none"  # the backend that trusts submissions
 PROBE_SECONDS = 60
 INSIDE, MEETING, HOME = "/course", "/run/autograder", "/home/learner"  # as a sandbox with its own mounts sees them
+PRIVATE = ("/tmp", "/dev/shm")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 OF_ETC = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
 OF_LEARNERS = {  # environment
@@ -64,10 +65,12 @@ class Backend:
     def confinement(self, place: Place) -> Confinement:
         """What a child of this backend does to itself."""
         if self.own_mounts:
+            # A Python that lies in /tmp must stay in sight; /tmp is then read-only.
+            private = [folder for folder in PRIVATE if not any(path.startswith(f"{folder}/") for path in _prefixes())]
             home = HOME if self.kind == "namespaces" else "/home"
-            return Confinement(self.kind, home, (INSIDE, *_system()))
+            return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *_system()))
         readable = (str(place.packages), *_system(), *_prefixes())
-        return Confinement(self.kind, str(place.homes), readable, _installed_packages())
+        return Confinement(self.kind, str(place.homes), readable=readable, hidden=_installed_packages())
 
     def address(self, place: Place) -> str:
         """The control socket as the warm process finds it."""
@@ -78,6 +81,7 @@ class Backend:
         return {
             "PATH": os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin", "/bin"]),
             **OF_LEARNERS,
+            **({"TMPDIR": HOME} if self.own_mounts else {}),
         }
 
     def working_folder(self, place: Place) -> str | None:
@@ -100,13 +104,13 @@ def _bubblewrap(place: Place, program: Sequence[str], limits: Limits) -> list[st
             command += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             command += ["--ro-bind", path, path]
+    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", HOME]
     for path in (*OF_ETC, *_prefixes()):  # a parent folder that is made unasked would be root's alone
         command += ["--dir", os.path.dirname(path), "--ro-bind-try", path, path]
     for path in _installed_packages():
         command += ["--tmpfs", path]
-    command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp", "--dir", HOME]
     command += ["--ro-bind", str(place.packages), INSIDE, "--ro-bind", str(place.meeting), MEETING]
-    return [*command, "--remount-ro", "/", "--chdir", INSIDE, "--", *_python(program)]
+    return [*command, "--remount-ro", "/tmp", "--remount-ro", "/", "--chdir", INSIDE, "--", *_python(program)]
 
 
 def _directly(place: Place, program: Sequence[str], limits: Limits) -> list[str]:

@@ -31,12 +31,13 @@ NO_SETUID_NO_DEVICES = 0b110
 class Confinement:
     """How a child is confined. kind: "namespaces", "landlock" or "none".
 
-    home: its folder, empty and writable. readable: what Landlock leaves readable; hidden: what lies below that and is
-    not.
+    home: its folder, empty and writable. private: other folders that are empty and writable in its namespaces.
+    readable: what Landlock leaves readable; hidden: what lies below that and is not.
     """
 
     kind: str
     home: str
+    private: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
@@ -78,7 +79,7 @@ def enter(confinement: Confinement, limits: Limits) -> None:
     """Second half, in the fork: private folders, limits, and no way back."""
     _write("/proc/self/oom_score_adj", "1000")  # a machine out of memory ends this process first
     if confinement.kind == "namespaces":
-        for folder in ("/tmp", "/dev/shm", confinement.home):
+        for folder in (*confinement.private, confinement.home):
             options = f"size={limits.disk_bytes},mode=700".encode()
             call("mount", b"tmpfs", folder.encode(), b"tmpfs", NO_SETUID_NO_DEVICES, options)
     _limit_resources(limits, own_users=confinement.kind == "namespaces")
