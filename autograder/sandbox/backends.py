@@ -148,11 +148,11 @@ BACKENDS = {
 
 
 def choose(name: str = "") -> Backend:
-    """The backend of that name, else the one that the environment names, else the first that can isolate here.
+    """The backend that the environment names, else the one of that name, else the first that can isolate here.
 
     Raises SandboxError saying why each cannot, and what overrides.
     """
-    name = name or os.environ.get(SANDBOX, "")
+    name = os.environ.get(SANDBOX) or name
     if name and name not in BACKENDS:
         raise SandboxError(f"There is no sandbox {name!r}. The sandboxes are: {', '.join(BACKENDS)}.")
     reasons = []
