@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {  # name -> (module, what it does)
-    "try": ("trial", "judge your own answer files as grading does (they are not confined)"),
+    "try": ("trial", "judge your own answer files as grading does"),
     "doctor": ("doctor", "is this installation fit for grading, and is every known answer judged as it should be?"),
     "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
     "dashboard": ("dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
