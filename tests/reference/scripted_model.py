@@ -29,6 +29,9 @@ class WrittenSoFar:
 
     reorder = select
 
+    def select_sources(self, rows: Tensor) -> None:
+        """The sources come with each call."""
+
 
 class ScriptedModel:
     """Has the interface of `Transformer`; row by row it asks the script."""
@@ -53,7 +56,9 @@ class ScriptedModel:
         written = target_ids if cache is None else cache.append(target_ids)
         first = written.shape[1] - target_ids.shape[1]
         hidden = []
-        for target, source, mask in zip(written.tolist(), encoded.memory, encoded.mask, strict=True):
+        sharing = len(written) // max(len(encoded.memory), 1)
+        shared = (each.repeat_interleave(sharing, dim=0) for each in (encoded.memory, encoded.mask))
+        for target, source, mask in zip(written.tolist(), *shared, strict=True):
             real = source[mask].tolist()
             hidden.append([list(self.script(real, target[:t + 1])) for t in range(first, len(target))])
         return Decoded(torch.tensor(hidden, dtype=torch.float64), [], [])

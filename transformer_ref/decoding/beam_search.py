@@ -53,7 +53,7 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
     eos = model.config.eos
     found: list[list[Hypothesis]] = [[] for _ in source_ids]
     beams = _first_beams(source_ids, beam, model.config.bos)
-    encoded = model.encode(source_ids).select(beams.sentence.repeat_interleave(beam))  # (open * beam, ...)
+    encoded = model.encode(source_ids)  # (open, ...): the hypotheses about a sentence share its row
     cache = model.new_cache()
     for length in range(1, max_length + 1):
         newest = beams.ids[:, :, -1].reshape(-1, 1)  # (open * beam, 1)
@@ -64,14 +64,13 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
             found[sentence].append(Hypothesis(ids, log_probability / length ** length_exponent))
         beams = _without(beams, ended)
         still_open = (beams.places > 0).nonzero().squeeze(1)
-        if len(still_open) == len(beams.sentence):
-            cache.reorder(rows.flatten())
-        else:
-            beams, rows = Beams(*(tensor[still_open] for tensor in beams)), rows[still_open]
-            encoded = encoded.select(rows.flatten())
-            cache.select(rows.flatten())
         if len(still_open) == 0:
             break
+        if len(still_open) < len(beams.sentence):
+            beams, rows = Beams(*(tensor[still_open] for tensor in beams)), rows[still_open]
+            encoded = encoded.select(still_open)
+            cache.select_sources(still_open)
+        cache.reorder(rows.flatten())
     for sentence, ids, log_probability in _listed(beams, beams.log_probability.isfinite()):
         found[sentence].append(Hypothesis(ids, log_probability / max_length ** length_exponent))
     return [sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)
@@ -93,11 +92,13 @@ def _best_continuations(beams: Beams, logits: Tensor) -> tuple[Beams, Tensor]:
     logits: (open * beam, vocabulary).
     """
     count, beam = beams.log_probability.shape
-    vocabulary = logits.shape[-1]
-    added = logits.log_softmax(dim=-1).view(count, beam, vocabulary)  # (open, beam, vocabulary)
-    candidates = beams.log_probability[:, :, None] + added  # (open, beam, vocabulary)
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    # of one hypothesis no more than its `beam` best continuations can win
+    added, tokens = logits.log_softmax(dim=-1, dtype=precise).topk(min(beam, logits.shape[-1]), dim=-1)
+    candidates = beams.log_probability[:, :, None] + added.view(count, beam, -1)  # (open, beam, beam)
     best, choice = candidates.flatten(1).topk(beam, dim=-1)  # (open, beam)
-    parent, token = choice // vocabulary, choice % vocabulary  # (open, beam)
+    parent = choice // added.shape[-1]  # (open, beam)
+    token = tokens.view(count, -1).gather(1, choice)  # (open, beam)
     has_place = torch.arange(beam, device=best.device) < beams.places[:, None]  # (open, beam)
     row = torch.arange(count, device=best.device)[:, None]  # (open, 1)
     ids = torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1)  # (open, beam, length + 1)

@@ -67,6 +67,11 @@ class DecoderCache:
         for cache in self.target + self.source:
             cache.select(rows)
 
+    def select_sources(self, rows: Tensor) -> None:
+        """Keep the given rows of the sources, of which several rows of the target may share one."""
+        for cache in self.source:
+            cache.select(rows)
+
     def reorder(self, rows: Tensor) -> None:
         """Exchange rows that share one source, as beams do: only what was written so far moves."""
         for cache in self.target:

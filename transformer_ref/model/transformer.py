@@ -73,12 +73,15 @@ class Transformer(nn.Module):
         """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
 
         target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens
-            that earlier calls with this cache have not seen.
+            that earlier calls with this cache have not seen. Several rows that follow each other may share one
+            row of `encoded`.
         A real token never sees the padding, which comes after it, so the causal mask is mask enough.
         Raises ValueError when the target is longer than max_length.
         """
         offset = 0 if cache is None else cache.length
-        mask = causal_mask(target_ids.shape[1], offset, target_ids.device)  # (target, offset + target)
+        length = target_ids.shape[1]
+        # the newest token alone may look at all: no mask says so as well, and is faster
+        mask = causal_mask(length, offset, target_ids.device) if length > 1 else None  # (target, offset + target)
         x = self.positions(self.target_embedding(target_ids), offset)  # (batch, target, d_model)
         return self.decoder(self.dropout(x), encoded.memory, mask, encoded.mask, cache, need_weights)
 
