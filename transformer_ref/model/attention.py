@@ -86,8 +86,8 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor,
 
 
 def _library_kernel_is_slow(query: Tensor) -> bool:
-    """Whether the library's backward pass is the slower one: in bf16 on a CPU, sentences take it 4 times as long."""
-    return query.requires_grad and query.dtype == torch.bfloat16 and query.device.type == "cpu"
+    """Whether two products are faster: in bf16 on a CPU, for sentences, 1.6 to 3 times, and 4 times backward."""
+    return query.dtype == torch.bfloat16 and query.device.type == "cpu"
 
 
 def _matmul_kernel(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
