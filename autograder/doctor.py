@@ -14,13 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-from nbgrader.api import Gradebook
 from packaging.utils import canonicalize_name
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config
 
 from autograder import catalogue, course, results
+from autograder.course import CourseError
 from autograder.execute import JudgedExecute
 from autograder.matrix import print_matrix
 from autograder.sandbox import backends
@@ -215,9 +214,8 @@ def _gradebook(root: Path) -> Finding:
     if url.drivername.startswith("sqlite") and not os.access(url.database, os.W_OK):
         return Finding(about, f"{url.database} cannot be written", "Give yourself the right to write it.")
     try:
-        with Gradebook(places.db_url, places.course_id) as gradebook:
+        with results.gradebook_of(places) as gradebook:
             students, assignments = len(gradebook.students), len(gradebook.assignments)
-    except (SQLAlchemyError, ImportError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        return Finding(about, f"{where} cannot be read: {reason}", "Is it running, and is nbgrader's version the same?")
+    except CourseError as error:
+        return Finding(about, str(error), "Is it running, is its driver installed, is nbgrader's version the same?")
     return Finding(about, f"{where}: {students} students, {assignments} assignments")

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import catalogue
@@ -117,6 +118,15 @@ def has_gradebook(places: CourseDirectory) -> bool:
     return not url.drivername.startswith("sqlite") or Path(url.database or "").is_file()
 
 
+def gradebook_of(places: CourseDirectory) -> Gradebook:
+    """The course's gradebook. Raises CourseError saying why it cannot be read."""
+    try:
+        return Gradebook(places.db_url, places.course_id)
+    except (ImportError, RuntimeError, SQLAlchemyError) as error:
+        where = make_url(places.db_url).render_as_string(hide_password=True)
+        raise CourseError(f"The gradebook {where} cannot be read: {' '.join(str(error).split())[:200]}") from error
+
+
 def find_assignment(assignment_id: str) -> Assignment:
     """The assignment of that id. Raises CourseError naming those there are."""
     assignment = catalogue.find_assignment(assignment_id)
@@ -131,7 +141,7 @@ def read_class(root: Path, assignment: Assignment) -> Class:
     places = directory(root)
     if not has_gradebook(places):
         raise CourseError(f"There is no gradebook yet: nbgrader generate_assignment {assignment.id} makes it.")
-    with Gradebook(places.db_url, places.course_id) as gradebook:
+    with gradebook_of(places) as gradebook:
         try:
             possible = gradebook.find_assignment(assignment.id).max_score
         except MissingEntry as error:
