@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from autograder import intake
+
 c = get_config()  # noqa: F821 (nbgrader provides it)
 root = Path(__file__).resolve().parent
 classroom = root / "classroom"
@@ -31,15 +33,11 @@ c.GenerateAssignment.force = True
 todo = "# TODO: write your answer here and remove the next line\nraise NotImplementedError"
 c.ClearSolutions.code_stub = {"python": todo}
 
+# What was handed in is taken in first: rebuilt from the released notebook, whatever its name or state.
+intake.install()
+c.Intake.trust_timestamps = False  # True where nbgrader's exchange or ngshare collects, which write timestamp.txt
+
 # Grading: the judge outside the kernel decides, and no default of nbgrader's may cost honest work its points.
-c.Autograde.sanitize_preprocessors = [
-    "nbgrader.preprocessors.ClearOutput",
-    "autograder.intake.FirstOfEachCell",
-    "nbgrader.preprocessors.DeduplicateIds",
-    "nbgrader.preprocessors.OverwriteKernelspec",
-    "nbgrader.preprocessors.OverwriteCells",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
 c.Autograde.autograde_preprocessors = [
     "autograder.execute.JudgedExecute",
     "nbgrader.preprocessors.IgnorePattern",
@@ -48,15 +46,9 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
-c.Autograde.exporter_class = "autograder.intake.SubmissionExporter"  # an unreadable file stops nobody
-c.OverwriteCells.add_missing_cells = True  # a check that was deleted comes back
-c.JudgedExecute.timeout = 90  # seconds a cell; a loaded machine is slow at importing torch
-c.JudgedExecute.startup_timeout = 180
-c.JudgedExecute.iopub_timeout = 90
-c.JudgedExecute.shutdown_kernel = "immediate"
-c.JudgedExecute.skip_cells_with_tag = "no-tag-skips-a-cell"
-# Nothing that lies beside a notebook may stand in for a package of the same name.
-c.JudgedExecute.extra_arguments = ["--InteractiveShellApp.ignore_cwd=True"]
+# A submission runs in the first sandbox that works here: bubblewrap, landlock, docker, podman. "none" would trust every
+# submission with all of your rights. `cell_seconds` and `notebook_seconds` (of processor time) can be set here too.
+c.JudgedExecute.sandbox = ""
 
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
 c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"

@@ -154,12 +154,16 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import."""
+    """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import.
+
+    files: names of what may be handed in beside the notebook; everything else there is ignored.
+    """
 
     id: str
     notebook: str
     exercises: tuple[Exercise, ...]
     visible_modules: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
     @property
     def points(self) -> float:

@@ -136,15 +136,16 @@ def test_a_tag_that_skips_checks_earns_nothing(graded):
 
 def test_an_unreadable_notebook_is_named_and_stops_nobody(graded):
     assert graded.code == 0, graded.log[-3000:]
-    (line,) = [line for line in graded.log.splitlines() if "UNREADABLE" in line]
-    assert "x-broken-json" in line
+    (line,) = [line for line in graded.log.splitlines() if "x-broken-json:" in line]
+    assert "could not be read as a notebook" in line
     assert "Traceback" not in graded.log
     assert set(graded.scores("x-broken-json").values()) == {0.0}
     assert sum(graded.scores("x-warning").values()) == 30
 
 
-def test_a_missing_notebook_is_named(graded):
-    assert "x-missing-notebook" in graded.log
+def test_a_missing_notebook_is_named_and_recorded_as_zero(graded):
+    assert "x-missing-notebook: There was no notebook in what you handed in. The folder was empty." in graded.log
+    assert set(graded.scores("x-missing-notebook").values()) == {0.0}
 
 
 def test_feedback_shows_the_report_and_no_hidden_expectation(graded):
