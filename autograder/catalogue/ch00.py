@@ -77,8 +77,8 @@ MATMUL_EXERCISE = Exercise(
             "float64, transposed in memory",
             lambda g: Case(tuple(turned(factor) for factor in _factors(g, 2, 3, 5, 4, torch.float64).arguments)),
         ),
-        Probe("gradients", lambda g: _factors(g, 2, 4, 3, 5, torch.float64), also=GRADIENTS),
         Probe("nothing else is touched", lambda g: _factors(g, 3, 2, 2, 2), also=UNTOUCHED),
+        Probe("gradients", lambda g: _factors(g, 2, 4, 3, 5, torch.float64), also=GRADIENTS),
     ),
     misconceptions=(
         known(
@@ -149,6 +149,24 @@ MATMUL_EXERCISE = Exercise(
                     return out
             """,
             "Matrix 0 is right and what follows is all zeros: the loop was left too early. Is the `return` indented too far, or does the range end one short?",
+            PRODUCT,
+        ),
+        known(
+            "first pair forgotten",
+            """
+            def batch_matmul(a, b):
+                out = torch.zeros(a.shape[0], a.shape[1], b.shape[2], dtype=a.dtype)
+                for i in range(1, a.shape[0]):
+                    out[i] = a[i] @ b[i]
+                return out
+            """,
+            "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0.",
+            PRODUCT,
+        ),
+        known(
+            "b cut anew",
+            "def batch_matmul(a, b):\n    return a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])\n",
+            "b was cut into another shape before the product, and its shape fits as it is: its d stands in the middle, where the product wants it.",
             PRODUCT,
         ),
         known(
@@ -235,6 +253,7 @@ MATMUL_EXERCISE = Exercise(
             "def batch_matmul(a, b):\n    return a.long() @ b.long()\n",
             "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
             CONTRACT,
+            shows=lambda evidence: not evidence.got.is_floating_point(),
         ),
         known(
             "always float32",
@@ -249,10 +268,17 @@ MATMUL_EXERCISE = Exercise(
             CONTRACT,
         ),
         known(
+            "through numpy",
+            "def batch_matmul(a, b):\n    return torch.from_numpy(a.numpy() @ b.numpy())\n",
+            "The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of gradients. Stay in torch from beginning to end.",
+            CONTRACT,
+        ),
+        known(
             "a list of matrices",
             "def batch_matmul(a, b):\n    return [x @ y for x, y in zip(a, b)]\n",
             "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
             PRODUCT,
+            shows=lambda evidence: isinstance(evidence.got, list),
         ),
         known(
             "side by side instead of stacked",
@@ -349,7 +375,7 @@ def row_normalize(x: Tensor) -> Tensor:
     return x / x.sum(dim=1, keepdim=True)
 
 
-_ROWS = torch.tensor([[1.0, 2.0, 1.0], [3.0, 3.0, 2.0]])
+_ROWS = torch.tensor([[1.0, 2.0, 1.0], [5.0, 2.0, 1.0]])
 
 
 def _three_decimals(sums: Tensor) -> str:
@@ -398,8 +424,8 @@ NORMALIZE_EXERCISE = Exercise(
             "float64, transposed in memory",
             lambda g: Case((turned(_positive(g, 5, 4, dtype=torch.float64)),)),
         ),
-        Probe("gradients", lambda g: Case((_positive(g, 3, 4, dtype=torch.float64),)), also=GRADIENTS),
         Probe("nothing else is touched", lambda g: Case((_positive(g, 4, 5),)), also=UNTOUCHED),
+        Probe("gradients", lambda g: Case((_positive(g, 3, 4, dtype=torch.float64),)), also=GRADIENTS),
     ),
     misconceptions=(
         known(
@@ -506,6 +532,33 @@ NORMALIZE_EXERCISE = Exercise(
             lambda evidence: f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}.",
         ),
         known(
+            "largest of all",
+            "def row_normalize(x):\n    return x / x.max()\n",
+            "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
+            SPREAD,
+            _row_sums,
+        ),
+        known(
+            "both things that max returns",
+            "def row_normalize(x):\n    return x / x.max(dim=1, keepdim=True)\n",
+            "With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the largest number is not what is wanted here: divide by the *sum*.",
+            SPREAD,
+        ),
+        known(
+            "divided by the number of rows",
+            "def row_normalize(x):\n    return x / len(x)\n",
+            "len(x) is the number of rows, the same for every number of the table. Divide each row by what it adds up to.",
+            SPREAD,
+            _row_sums,
+        ),
+        known(
+            "nothing done",
+            "def row_normalize(x):\n    for line in x:\n        line = line / line.sum()\n    return x\n",
+            "x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect the new rows.",
+            SPREAD,
+            _row_sums,
+        ),
+        known(
             "only the sums",
             "def row_normalize(x):\n    return x.sum(dim=1)\n",
             "The row sums came back. They are what to divide *by*; the result has the shape of x.",
@@ -559,6 +612,7 @@ NORMALIZE_EXERCISE = Exercise(
             "def row_normalize(x):\n    return [line / line.sum() for line in x]\n",
             "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.",
             SPREAD,
+            shows=lambda evidence: isinstance(evidence.got, list),
         ),
         known(
             "whole-number division",
@@ -606,6 +660,12 @@ NORMALIZE_EXERCISE = Exercise(
             "sums as plain numbers",
             "def row_normalize(x):\n    return torch.stack([line / line.sum().item() for line in x])\n",
             "The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back through it is cut.",
+            CONTRACT,
+        ),
+        known(
+            "through numpy",
+            "def row_normalize(x):\n    return torch.from_numpy(x.numpy() / x.numpy().sum(axis=1, keepdims=True))\n",
+            "The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of gradients. Stay in torch from beginning to end.",
             CONTRACT,
         ),
         known(
@@ -702,8 +762,8 @@ SWAP_EXERCISE = Exercise(
         Probe("one word", lambda g: Case((normal(g, 4, 1, 3),))),
         Probe("whole numbers", lambda g: Case((torch.randint(-90, 90, (3, 4, 2), generator=g),))),
         Probe("float64, transposed in memory", lambda g: Case((turned(normal(g, 3, 5, 4, dtype=torch.float64)),))),
-        Probe("gradients", lambda g: Case((normal(g, 3, 2, 4, dtype=torch.float64),)), also=GRADIENTS),
         Probe("nothing else is touched", lambda g: Case((normal(g, 3, 3, 3),)), also=UNTOUCHED),
+        Probe("gradients", lambda g: Case((normal(g, 3, 2, 4, dtype=torch.float64),)), also=GRADIENTS),
     ),
     misconceptions=(
         known(
@@ -768,6 +828,32 @@ SWAP_EXERCISE = Exercise(
             TURN,
         ),
         known(
+            "mirrored instead of turned",
+            "def swap_batch_time(x):\n    return x.flip(0, 1)\n",
+            "flip reverses the order along an axis; the axes themselves stay where they are. They have to change places.",
+            TURN,
+            sizes,
+        ),
+        known(
+            "transpose with every axis",
+            "def swap_batch_time(x):\n    return x.transpose(1, 0, 2)\n",
+            "In torch, transpose takes the two axes that change places and nothing more. (NumPy's takes all of them; torch calls that permute.)",
+            TURN,
+        ),
+        known(
+            "room of the old shape",
+            """
+            def swap_batch_time(x):
+                out = torch.zeros_like(x)
+                for b in range(x.shape[0]):
+                    for t in range(x.shape[1]):
+                        out[t, b] = x[b, t]
+                return out
+            """,
+            "The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It needs the shape (T, B, D).",
+            TURN,
+        ),
+        known(
             "time backward",
             "def swap_batch_time(x):\n    return x.transpose(0, 1).flip(0)\n",
             "Time runs backward: the last word stands first. Exchanging two axes changes no order along either.",
@@ -805,8 +891,9 @@ SWAP_EXERCISE = Exercise(
         known(
             "a list",
             "def swap_batch_time(x):\n    return [x[:, t] for t in range(x.shape[1])]\n",
-            "The right pieces in a Python list. One tensor of shape (T, B, D) is wanted; torch can stack the list.",
+            "A Python list came back. One tensor of shape (T, B, D) is wanted; torch can stack a list of tensors.",
             TURN,
+            shows=lambda evidence: isinstance(evidence.got, list),
         ),
         known(
             "always float32",
@@ -835,9 +922,21 @@ SWAP_EXERCISE = Exercise(
             CONTRACT,
         ),
         known(
+            "through numpy",
+            "def swap_batch_time(x):\n    return torch.from_numpy(x.numpy().transpose(1, 0, 2))\n",
+            "The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of gradients. Stay in torch from beginning to end.",
+            CONTRACT,
+        ),
+        known(
             "one sentence squeezed",
             "def swap_batch_time(x):\n    return x.transpose(0, 1).squeeze()\n",
             "With one sentence, or one word, an axis of size 1 vanished. squeeze() removes every such axis; these must stay.",
+            SHAPE,
+        ),
+        known(
+            "one word squeezed",
+            "def swap_batch_time(x):\n    return x.transpose(0, 1).squeeze(0)\n",
+            "With one word, the axis of size 1 that counts words vanished. squeeze() takes it away; it must stay.",
             SHAPE,
         ),
         known(
@@ -976,6 +1075,46 @@ FIRST_TRUE_EXERCISE = Exercise(
             _answers,
         ),
         known(
+            "last True, and T - 1 for none",
+            "def first_true(mask):\n    return mask.shape[1] - 1 - mask.flip(1).int().argmax(dim=1)\n",
+            "You returned the place of the *last* True of each row, and T - 1 for a row that has none. The first one is wanted, and T for none.",
+            TRUE,
+            _answers,
+        ),
+        known(
+            "last True, and 0 for none",
+            "def first_true(mask):\n    return (mask * torch.arange(mask.shape[1])).amax(dim=1)\n",
+            "You returned the place of the *last* True of each row, and 0 for a row that has none: the largest place that was True. The first one is wanted, and T for none.",
+            TRUE,
+            _answers,
+        ),
+        known(
+            "smallest of places and zeros",
+            "def first_true(mask):\n    return (mask * torch.arange(mask.shape[1])).amin(dim=1)\n",
+            "Nearly everything is 0: a place that is False became 0 in the product, and 0 wins every minimum. Give the Falses a number that can never win.",
+            TRUE,
+            _answers,
+        ),
+        known(
+            "0 taken for none",
+            """
+            def first_true(mask):
+                found = mask.int().argmax(dim=1)
+                found[found == 0] = mask.shape[1]
+                return found
+            """,
+            "A row that *begins* with True gives T: you took its 0 for *none*. 0 is a place like any other; ask the row itself whether it has a True.",
+            TRUE,
+            _answers,
+        ),
+        known(
+            "not yet counted",
+            "def first_true(mask):\n    return mask.cumsum(dim=1) == 0\n",
+            "A mask of the shape of the first one came back, True up to the first True. One step is missing: a number for each row.",
+            TRUE,
+            sizes,
+        ),
+        known(
             "all places",
             "def first_true(mask):\n    return mask.nonzero()\n",
             "You returned the places of *all* Trues, as pairs of row and column. One answer for each row, please.",
@@ -1064,6 +1203,13 @@ FIRST_TRUE_EXERCISE = Exercise(
             _answers,
         ),
         known(
+            "is there any, as a number",
+            "def first_true(mask):\n    return mask.any(dim=1).long()\n",
+            "You answered *whether* there is a True, with 1 and 0. Wanted is where the first one stands.",
+            TRUE,
+            _answers,
+        ),
+        known(
             "is there any",
             "def first_true(mask):\n    return mask.any(dim=1)\n",
             "You answered *whether* there is a True. Wanted is where the first one stands.",
@@ -1092,19 +1238,27 @@ FIRST_TRUE_EXERCISE = Exercise(
         known(
             "floats",
             "def first_true(mask):\n    return (mask.cumsum(dim=1) == 0).float().sum(dim=1)\n",
-            "The numbers are right, the dtype is float32. A place is a whole number, torch.long: a float cannot be used as an index.",
+            "The dtype is that of a float, and a place is a whole number, torch.long: a float cannot be used as an index.",
             CONTRACT,
+            shows=lambda evidence: evidence.got.is_floating_point(),
         ),
         known(
             "a list of numbers",
             "def first_true(mask):\n    return (mask.cumsum(dim=1) == 0).sum(dim=1).tolist()\n",
             "A Python list came back. A tensor of shape (B) and dtype torch.long is wanted.",
             CONTRACT,
+            shows=lambda evidence: isinstance(evidence.got, list),
         ),
         known(
             "stops at an empty row",
             "def first_true(mask):\n    return torch.tensor([line.tolist().index(True) for line in mask])\n",
             "Your code stopped at a row without any True: index(True) has nothing to find there. Such a row should give T.",
+            TRUE,
+        ),
+        known(
+            "stops at an empty row, looking for 1",
+            "def first_true(mask):\n    return torch.tensor([line.tolist().index(1) for line in mask])\n",
+            "Your code stopped at a row without any True: index(1) has nothing to find there. Such a row should give T.",
             TRUE,
         ),
         known(

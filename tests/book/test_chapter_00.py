@@ -18,8 +18,8 @@ CHAPTER = "00_start_here"
 WORKED_EXAMPLES = {
     "a product": [r"\[19\., 22\.\],\s+\[43\., 50\.\]"],
     "cell by cell": [r"\[ 5\., 12\.\],\s+\[21\., 32\.\]"],
-    "rows that sum to 1": [r"\[0\.250, 0\.500, 0\.250\],\s+\[0\.375, 0\.375, 0\.250\]"],
-    "flat sums on a square": [r"flat   : rows now sum to tensor\(\[0\.600, 1\.325, 1\.175\]\)"],
+    "rows that sum to 1": [r"\[0\.250, 0\.500, 0\.250\],\s+\[0\.625, 0\.250, 0\.125\]"],
+    "flat sums on a square": [r"flat   : rows now sum to tensor\(\[0\.600, 1\.600, 1\.175\]\)"],
     "view": [r"x\.view\(3, 2\)\s+tensor\(\[\[0, 1\],\s+\[2, 3\],\s+\[4, 5\]\]\)"],
     "transpose": [r"x\.transpose\(0, 1\)\s+tensor\(\[\[0, 3\],\s+\[1, 4\],\s+\[2, 5\]\]\)"],
     "argmax alone": [r"tensor\(\[2, 0, 0\]\)"],
