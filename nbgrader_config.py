@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import nbgrader
+
+import autograder
 from autograder import intake
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
@@ -53,4 +56,9 @@ c.JudgedExecute.sandbox = ""
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
 c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"
 c.FeedbackPage.book = "http://127.0.0.1:8000"  # where your class reads the book; this is where `make serve` puts it
-c.HTMLExporter.sanitize_html = True  # what formgrader shows of a learner's outputs runs no scripts
+
+# Formgrader: what it shows of a learner's outputs runs no scripts, and its formulas ask nothing of the network.
+c.HTMLExporter.sanitize_html = True
+ours, theirs = Path(autograder.__file__).parent, Path(nbgrader.__file__).parent
+templates = [ours / "pages", theirs / "server_extensions" / "formgrader" / "templates"]
+c.HTMLExporter.extra_template_basedirs = [str(path) for path in templates]

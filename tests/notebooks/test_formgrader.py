@@ -1,5 +1,6 @@
 """A teacher's clicks in nbgrader's formgrader, in real JupyterLab: grade, look, correct, give feedback."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with two submissions that wait to be graded."""
     folder = tmp_path_factory.mktemp("formgrader") / "course"
     sample_class.lay_out(folder)
+    mathjax = Path("book", "assets", "vendor", "mathjax")
+    shutil.copytree(ROOT / mathjax, folder / mathjax)
     answers = sample_class.answers()
     for student in ("no-scaling", "perfect"):
         sample_class.submit(folder, student, answers[student])
@@ -50,6 +53,9 @@ def grade(formgrader: FrameLocator, student: str) -> None:
 
 
 def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page, course: Path) -> None:
+    requested, failed = [], []
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("pageerror", lambda error: failed.append(str(error)))
     page.get_by_role("menuitem", name="Nbgrader").click(timeout=PATIENCE)
     page.get_by_role("menuitem", name="Formgrader", exact=True).click()
     formgrader = page.frame_locator("#jp-main-dock-panel iframe")
@@ -67,6 +73,10 @@ def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page
     formgrader.locator("tbody tr a", has_text=ASSIGNMENT.notebook).click()
     shown = formgrader.locator("#notebook-container").first
     expect(shown).to_contain_text("division by the square root of d_k is missing", timeout=PATIENCE)
+    expect(shown.locator("mjx-container").nth(4)).to_be_visible(timeout=PATIENCE)
+    assert [url for url in requested if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
+    assert failed == []
+
     place = [exercise.id for exercise in ASSIGNMENT.exercises].index("attention-weights")
     points = formgrader.locator("input.score").nth(place)
     expect(points).to_have_attribute("placeholder", "0")
