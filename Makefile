@@ -110,6 +110,7 @@ course:
 	@printf '%s\n' '[6/6] done. Open:' \
 	  '  build/site/index.html                     the book' \
 	  '  build/sample_class/classroom/feedback     what the sample class reads about its answers' \
+	  '  build/sample_class/classroom/dashboard    what its teacher reads' \
 	  '  make serve                                the book and JupyterLab, live'
 
 sample-class: build/sample_class/grades.csv

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder import catalogue, course
+from autograder import catalogue, course, dashboard, results
 from autograder.exercise import Assignment, Exercise
 from autograder.release import answer_cells
 
@@ -125,6 +125,9 @@ def main(folder: Path) -> int:
         if done.returncode:
             print(done.stdout, file=sys.stderr)
             return done.returncode
+    print("  writing the teacher's page: python -m autograder dashboard", flush=True)
+    page = dashboard.page(results.read_class(folder, ASSIGNMENT), dashboard.BOOK)
+    dashboard.write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
     _print_table(folder)
     return 0
 
@@ -143,6 +146,7 @@ def _print_table(folder: Path) -> None:
         + f"{ASSIGNMENT.points:>9.2f}"
     )
     print(f"\n  Feedback pages: {folder / 'classroom' / 'feedback'}")
+    print(f"  The teacher's page: {folder / 'classroom' / 'dashboard' / f'{ASSIGNMENT.id}.html'}")
 
 
 if __name__ == "__main__":
