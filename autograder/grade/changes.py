@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import autograder
 import transformer_ref
 
+GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
 
 
@@ -25,14 +26,20 @@ class Change(NamedTuple):
 
 def versions(assignment: str, released: Path) -> dict[str, str]:
     """What a grade depends on beside the submission, each as a short text that changes when it does."""
-    grader, package = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
-    catalogue = grader / "catalogue"
+    catalogue = GRADER / "catalogue"
     chapter = catalogue / f"ch{assignment[:2]}.py"
     return {
         f"the catalogue ({chapter.name})": _digest(chapter, catalogue / "parts.py"),
         "the released notebook": _digest(*sorted(released.rglob("*.ipynb"))),
-        "the grader": _digest(*sorted(grader.glob("*.py"))),
-        "transformer_ref": _digest(*sorted(package.rglob("*.py"))),
+        **installed(),
+    }
+
+
+def installed() -> dict[str, str]:
+    """What every grade depends on, whatever the assignment."""
+    return {
+        "the grader": _digest(*sorted(GRADER.glob("*.py")), *sorted((GRADER / "sandbox").glob("*.py"))),
+        "transformer_ref": _digest(*sorted(PACKAGE.rglob("*.py"))),
         "torch": metadata.version("torch"),
         "Python": platform.python_version(),
     }

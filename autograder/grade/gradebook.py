@@ -6,6 +6,7 @@ import pickle
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 
-from autograder import course
+from autograder import catalogue, course, intake
 from autograder.course import CourseError
 from autograder.grade.parcel import Batch, Result
 from autograder.grade.worker import split
@@ -54,6 +55,11 @@ class Classroom:
         self._app.log.handlers = []  # what nbgrader says is said by the workers and by the summary
         self._coursedir = self._app.coursedir
         self._coursedir.assignment_id = assignment
+        self._entry = catalogue.find_assignment(assignment)
+        self._reading = copy.copy(self._coursedir)
+        if self._entry is not None:
+            self._reading.submitted_directory = intake.RECEIVED
+            self._released = intake.released_notebook(root, self._entry)
         try:
             with self._open() as gradebook:
                 known = {each.name for each in gradebook.assignments}
@@ -66,29 +72,32 @@ class Classroom:
                 f"`nbgrader generate_assignment {assignment}` tells it. {there}"
             )
 
-    def students(self) -> list[str]:
-        """Everyone who has a folder for the assignment, less those that the configuration leaves out."""
+    def handed_in(self) -> dict[str, Path]:
+        """Student -> the folder with their work, less those that the configuration leaves out."""
         excluded = set(self._coursedir.student_id_exclude.split(","))
-        top = Path(self._coursedir.format_path(self._coursedir.submitted_directory, "", "")).resolve()
-        names = [path.name for path in top.iterdir() if path.is_dir()] if top.is_dir() else []
-        return sorted(name for name in names if name not in excluded and self.submitted(name).is_dir())
+        top = self.root / self._coursedir.submitted_directory
+        if self._entry is None:
+            places = [top / path.name / self.assignment for path in top.iterdir()] if top.is_dir() else []
+            found = {place.parent.name: place for place in places if place.is_dir()}
+        else:
+            found = intake.submissions(top, self._entry)
+        return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
-    def submitted(self, student: str) -> Path:
-        """Where a student's work for the assignment lies."""
-        return Path(self._path(self._coursedir.submitted_directory, student))
-
-    def is_graded(self, student: str) -> bool:
-        """Whether nbgrader would pass over the student: there is a graded notebook, and no newer submission."""
+    def is_graded(self, student: str, folder: Path) -> bool:
+        """Whether nbgrader would pass over the student: there is a graded notebook, and no newer work."""
         graded = Path(self._path(self._coursedir.autograded_directory, student))
         if not any(graded.glob("*.ipynb")):
             return False
+        if self._entry is not None:
+            self._receive(student, folder, intake.take_in(self._released, self._entry, folder))
         try:
-            new, old = map(self._coursedir.get_existing_timestamp, (str(self.submitted(student)), str(graded)))
+            given = Path(self._path(self._reading.submitted_directory, student))
+            new, old = map(self._coursedir.get_existing_timestamp, (str(given), str(graded)))
         except Exception:  # nbgrader stumbles over a timestamp that is none; grading it again says so
             return False
         return not (new and old and new > old)
 
-    def batch(self) -> Batch:
+    def batch(self, environment: Mapping[str, str]) -> Batch:
         """What workers need to grade this assignment, and nothing about any student."""
         files = {course.MARKER: (self.root / course.MARKER).read_bytes()}
         for step, name in (
@@ -106,17 +115,24 @@ class Classroom:
             configuration = pickle.dumps(settings)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise CourseError(f"{course.MARKER}: expected settings that can be sent to a worker: {error}") from error
-        return Batch(self.assignment, configuration, files, self._cells())
+        return Batch(self.assignment, configuration, files, self._cells(), dict(environment))
 
-    def record(self, result: Result) -> Recorded:
+    def record(self, result: Result, folder: Path) -> Recorded:
         """Store one judged submission as `nbgrader autograde` stores it; doing it again changes nothing.
 
-        Raises CourseError when the gradebook stays locked, and what nbgrader raises for this submission.
+        folder: what was handed in. Raises CourseError when the gradebook stays locked, and what nbgrader raises for
+        this submission.
         """
+        if result.received is not None:
+            received = result.received
+            notebook = nbformat.reads(received.notebook, as_version=nbformat.NO_CONVERT)
+            files = tuple(folder / name for name in received.files)
+            self._receive(result.student, folder, intake.TakenIn(notebook, received.reasons, received.digest, files))
         for pause in (*LOCKED_SECONDS, None):
             try:
-                with _inside(self.root):
-                    _Recorder(self._coursedir, self._app).record(result)
+                with _inside(self.root), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", sqlalchemy.exc.SAWarning)  # nbgrader's own, at every new submission
+                    _Recorder(self._reading, self._app).record(result)
                 return self.recorded(result.student)
             except sqlalchemy.exc.OperationalError as error:
                 if pause is None:
@@ -142,11 +158,12 @@ class Classroom:
             )
 
     def keep(self, records: Mapping[str, bytes]) -> None:
-        """Append what a worker wrote into its own classroom to the same files here."""
+        """Append what a worker wrote into its own classroom to the same files here, which only their owner reads."""
         for name, content in records.items():
             path = self.root / "classroom" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "ab") as file:
                 file.write(content)
 
     def most_points(self) -> dict[str, float]:
@@ -160,6 +177,9 @@ class Classroom:
     @property
     def _address(self) -> str:
         return sqlalchemy.make_url(self._coursedir.db_url).render_as_string(hide_password=True)
+
+    def _receive(self, student: str, folder: Path, taken: intake.TakenIn) -> None:
+        intake.receive(self._coursedir, self._entry, student, folder, taken, self._app.log.warning)
 
     def _open(self) -> Gradebook:
         return Gradebook(self._coursedir.db_url, self._coursedir.course_id)

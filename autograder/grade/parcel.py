@@ -9,12 +9,6 @@ import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MOST_BYTES = 100_000_000  # of one submission; nbgrader's own limit for a folder (CourseDirectory.max_dir_size)
-
-
-class TooLarge(Exception):
-    """A submission that is not read because of its size; the text says how large it is."""
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -22,17 +16,19 @@ class Batch:
 
     configuration: the pickled configuration of nbgrader. files: path in a course -> content: the released notebook
     and what lies beside it, the secret. gradebook: an SQLite file that knows the assignment's cells and no student.
+    environment: variables that are set in each worker.
     """
 
     assignment: str
     configuration: bytes
     files: dict[str, bytes]
     gradebook: bytes
+    environment: dict[str, str]
 
     @property
     def digest(self) -> str:
         """One name for equal batches, so that a worker is prepared once."""
-        known = hashlib.sha256(self.configuration + self.gradebook)
+        known = hashlib.sha256(self.configuration + self.gradebook + repr(sorted(self.environment.items())).encode())
         for name in sorted(self.files):
             known.update(name.encode() + b"\0" + self.files[name])
         return f"{self.assignment}-{known.hexdigest()[:16]}"
@@ -40,42 +36,49 @@ class Batch:
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's folder as a tar archive, with the times of its files."""
+    """One student's work: a folder of this machine, or for another machine what is in it."""
 
     student: str
-    archive: bytes
+    folder: Path
+    archive: bytes | None = None
 
-    @property
-    def digest(self) -> str:
-        """Changes when the content of a notebook does."""
-        known = hashlib.sha256()
-        with tarfile.open(fileobj=io.BytesIO(self.archive)) as archive:
-            for member in archive.getmembers():
-                if member.name.endswith(".ipynb"):
-                    known.update(member.name.encode() + b"\0" + archive.extractfile(member).read())
-        return known.hexdigest()[:16]
-
-    def unpack(self, folder: Path) -> None:
-        """Write the files below the folder."""
+    def unpacked(self, place: Path) -> Path:
+        """The folder with the work: where it is, or below `place`, where an archive is written."""
+        if self.archive is None:
+            return self.folder
+        folder = place / self.folder.name
+        folder.mkdir(parents=True)
         with tarfile.open(fileobj=io.BytesIO(self.archive)) as archive:
             for member in archive.getmembers():
                 path = folder / member.name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(archive.extractfile(member).read())
-                _set_time(path, member.mtime)
+        return folder
+
+
+@dataclass(frozen=True)
+class Received:
+    """The work as the intake left it: the rebuilt notebook, what had to be put right, the digest of the file that was
+    handed in, and the names of other files that count."""
+
+    notebook: str
+    reasons: tuple[str, ...]
+    digest: str
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Result:
     """What came of one submission.
 
-    notebooks: notebook id -> the notebook as it ran, judged. failure: why there is none, else "". cells: (cell, its
-    seconds). notes: what nbgrader and the grading warned about. records: path below classroom/ -> lines to keep there.
-    memory: bytes that the worker holds afterwards. attempts: how often the submission was begun.
+    notebooks: notebook id -> the notebook as it ran, judged. received: the work before that. failure: why there is
+    none, else "". cells: (cell, its seconds). notes: what nbgrader warned about. records: path below classroom/ ->
+    lines to keep there. memory: bytes that the worker holds afterwards. attempts: how often the submission was begun.
     """
 
     student: str
     notebooks: dict[str, str] = field(default_factory=dict)
+    received: Received | None = None
     failure: str = ""
     seconds: float = 0.0
     cells: tuple[tuple[str, float], ...] = ()
@@ -83,25 +86,3 @@ class Result:
     records: dict[str, bytes] = field(default_factory=dict)
     memory: int = 0
     attempts: int = 1
-
-
-def pack(student: str, folder: Path) -> Submission:
-    """Read one submission's plain files; links are left out, since they may point anywhere.
-
-    Raises TooLarge, and OSError when the folder cannot be read.
-    """
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
-    size = sum(path.stat().st_size for path in files)
-    if size > MOST_BYTES:
-        raise TooLarge(f"the submission holds {size / 1e6:.0f} MB; {MOST_BYTES / 1e6:.0f} MB are read at most")
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path in files:
-            archive.add(path, arcname=str(path.relative_to(folder)), recursive=False)
-    return Submission(student, buffer.getvalue())
-
-
-def _set_time(path: Path, seconds: float) -> None:
-    import os
-
-    os.utime(path, (seconds, seconds))

@@ -1,5 +1,8 @@
 """Worker processes of this machine: each grades one submission at a time; one that dies is replaced."""
 
+import contextlib
+import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,16 +13,24 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from multiprocessing import connection
+from pathlib import Path
 from typing import IO
 
+from autograder.course import CourseError
 from autograder.grade.parcel import Batch, Result, Submission
 
+PROGRAM = (sys.executable, "-m", "autograder.grade.worker")
 MOST_ATTEMPTS = 2
 LONGEST_SECONDS = 1800.0  # of one submission: twenty cells that each use up their time limit
+TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes"
 
 
 class WorkerDied(Exception):
     """A worker ended while it held a submission; the text says how."""
+
+
+class Refusal(Exception):
+    """A worker that cannot grade anything, such as one without a sandbox; the text says why and what to do."""
 
 
 class Worker:
@@ -27,10 +38,13 @@ class Worker:
 
     def __init__(self, batch: Batch) -> None:
         ours, theirs = socket.socketpair()
+        self._folder = Path(tempfile.mkdtemp(prefix="grade-"))
+        self._folder.chmod(0o711)  # a sandbox may have to pass through it as another user
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.grade.worker", str(theirs.fileno())],
+            [*PROGRAM, str(theirs.fileno()), str(self._folder)],
             pass_fds=[theirs.fileno()],
+            env={"OMP_NUM_THREADS": "1", **os.environ, **batch.environment},  # as many workers as cores do the rest
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
@@ -40,6 +54,7 @@ class Worker:
         self.line = connection.Connection(ours.detach())
         self.holds: Submission | None = None
         self.since = 0.0
+        self._ended = ""
         self._send(batch)
 
     @property
@@ -52,40 +67,50 @@ class Worker:
         self._send(submission)
 
     def result(self) -> Result:
-        """The result that has arrived. Raises WorkerDied when the worker ended instead."""
+        """The result that has arrived. Raises WorkerDied when there is none to come, Refusal when there never is."""
         try:
             result = self.line.recv()
         except (EOFError, OSError):
             raise WorkerDied(self.end()) from None
+        if isinstance(result, str):
+            self.end()
+            raise Refusal(result)
         self.holds = None
         return result
 
+    def grade(self, submission: Submission) -> Result:
+        """Begin a submission and wait for its result. Raises like `result`."""
+        self.take(submission)
+        if not self.line.poll(LONGEST_SECONDS):
+            self.end()
+            raise WorkerDied(TOO_LONG)
+        return self.result()
+
     def end(self) -> str:
-        """Stop the process; returns how it ended."""
-        self.line.close()
+        """End the process, unless it has ended, and whatever it left running; returns how it ended."""
+        if self._ended:
+            return self._ended
+        self.line.close()  # at the other end this is the sign to tidy up and go
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         self._errors.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._ended = f"the worker ended with code {code}" + (f": {lines[-1]}" if lines else "")
         if code < 0:
             name = signal.Signals(-code).name
-            return f"the worker was ended by {name}" + (", out of memory?" if name == "SIGKILL" else "")
-        return f"the worker ended with code {code}" + (f": {lines[-1]}" if lines else "")
-
-    def kill(self) -> str:
-        """End a worker that does not come back."""
-        self._process.kill()
-        return self.end()
+            self._ended = f"the worker was ended by {name}" + (", out of memory?" if name == "SIGKILL" else "")
+        return self._ended
 
     def _send(self, message: object) -> None:
-        try:
+        with contextlib.suppress(OSError):  # that it has ended is noticed when its answer is awaited
             self.line.send(message)
-        except OSError:
-            pass  # its end is noticed when its answer is awaited
 
 
 class Pool:
@@ -100,44 +125,58 @@ class Pool:
 
     def __exit__(self, *_: object) -> None:
         for worker in self._workers:
-            worker.kill()
+            worker.end()
 
     def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
         """A result for each submission, in the order in which they come to an end.
 
-        A submission whose worker died is begun once more, in a fresh worker; then it is a failure with the reason.
+        What fails, whether its worker died or not, is begun once more in a fresh one: an overloaded machine must cost
+        nobody a grade. Then it is a failure with the reason. Raises CourseError when a worker can grade nobody.
         """
         waiting, again, attempts = iter(submissions), deque[Submission](), Counter[str]()
         while True:
-            while (worker := self._free()) and (submission := again.popleft() if again else next(waiting, None)):
+            while len(self._busy()) < self._size:
+                submission = again.popleft() if again else next(waiting, None)
+                if submission is None:
+                    break
                 attempts[submission.student] += 1
-                worker.take(submission)
-            busy = {worker.line: worker for worker in self._workers if worker.holds}
-            if not busy:
+                self._free().take(submission)
+            if not self._busy():
                 return
-            answered = connection.wait(list(busy), timeout=5.0)
-            for worker in busy.values():
-                submission, overdue = worker.holds, time.monotonic() - worker.since > LONGEST_SECONDS
-                if worker.line not in answered and not overdue:
+            answered = connection.wait([worker.line for worker in self._busy()], timeout=5.0)
+            for worker in self._busy():
+                submission, begun = worker.holds, attempts[worker.holds.student]
+                result = self._result(worker, worker.line in answered)
+                if result is None:
                     continue
-                try:
-                    if overdue:
-                        worker.kill()
-                        raise WorkerDied(f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes")
-                    yield replace(worker.result(), attempts=attempts[submission.student])
-                except WorkerDied as died:
+                if result.failure:
                     self._workers.remove(worker)
-                    if attempts[submission.student] < MOST_ATTEMPTS:
+                    worker.end()
+                    if begun < MOST_ATTEMPTS:
                         again.append(submission)
                         continue
-                    yield Result(submission.student, failure=f"{died}, twice", attempts=MOST_ATTEMPTS)
+                yield replace(result, attempts=begun)
 
-    def _free(self) -> Worker | None:
-        """A worker that holds nothing, started if there may be one more."""
+    @staticmethod
+    def _result(worker: Worker, answered: bool) -> Result | None:
+        """What came of the worker's submission; None when it is still at it."""
+        student = worker.holds.student
+        try:
+            if answered:
+                return worker.result()
+        except WorkerDied as died:
+            return Result(student, failure=str(died))
+        except Refusal as refusal:
+            raise CourseError(str(refusal)) from refusal
+        return Result(student, failure=TOO_LONG) if time.monotonic() - worker.since > LONGEST_SECONDS else None
+
+    def _busy(self) -> list[Worker]:
+        return [worker for worker in self._workers if worker.holds]
+
+    def _free(self) -> Worker:
+        """A worker that holds nothing, a new one if need be."""
         for worker in self._workers:
             if not worker.holds:
                 return worker
-        if len(self._workers) == self._size:
-            return None
         self._workers.append(Worker(self._batch))
         return self._workers[-1]

@@ -49,14 +49,14 @@ class Progress:
             self._stream.flush()
 
     def text(self) -> str:
-        """`05_self_attention  ████······  120 of 200  2 failed  4.9 a second  16 s left`"""
+        """`05_self_attention  ████······  120 of 200  2 failed  290 a minute  16 s left`"""
         filled = BAR * self._done // max(self._total, 1)
         parts = [f"{self._name}  {'█' * filled}{'·' * (BAR - filled)}  {self._done} of {self._total}"]
         if self._failed:
             parts.append(f"{self._failed} failed")
         seconds = time.monotonic() - self._began
         if self._done and self._done < self._total and seconds:
-            parts.append(f"{self._done / seconds:.1f} a second")
+            parts.append(f"{60 * self._done / seconds:.0f} a minute")
             parts.append(f"{duration(seconds / self._done * (self._total - self._done))} left")
         return "  ".join(parts)
 

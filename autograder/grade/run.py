@@ -3,21 +3,25 @@
 import argparse
 import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
+
+import psutil
 
 from autograder import course
 from autograder.course import CourseError
 from autograder.grade import changes
 from autograder.grade.gradebook import Classroom
 from autograder.grade.journal import Journal, Journals, OneWriter
-from autograder.grade.parcel import Batch, Result, Submission, TooLarge, pack
+from autograder.grade.parcel import Batch, Result, Submission
 from autograder.grade.pool import Pool
 from autograder.grade.progress import Progress
 from autograder.grade.summary import summary
 
+SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # the environment variable that names a way to isolate
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
@@ -110,14 +114,14 @@ def _plan(classroom: Classroom, journals: Journals, options: Options) -> tuple[J
     if options.resume:
         print("No run was interrupted: grading whoever has no grade yet.")
     half = journals.half_written()
-    present = classroom.students()
+    present = classroom.handed_in()
     chosen = [name for name in present if _is_chosen(name, options.students)]
     if not chosen:
         wanted = f" that match {' or '.join(options.students)}" if options.students else ""
         raise CourseError(
             f"There are no submissions{wanted} for {classroom.assignment}; {len(present)} students have one."
         )
-    waiting = [name for name in chosen if options.force or name in half or not classroom.is_graded(name)]
+    waiting = [name for name in chosen if options.force or name in half or not classroom.is_graded(name, present[name])]
     if not waiting:
         print(f"All {len(chosen)} submissions are graded already; --force grades them again.")
         return None, []
@@ -131,57 +135,46 @@ def _plan(classroom: Classroom, journals: Journals, options: Options) -> tuple[J
 def _grade(
     classroom: Classroom, journals: Journals, journal: Journal, students: Sequence[str], options: Options
 ) -> None:
-    last = journals.last_grades()
+    last, folders = journals.last_grades(), classroom.handed_in()
     progress = Progress(classroom.assignment, len(students))
-    digests: dict[str, str] = {}
-    refused: list[Result] = []
-
-    def submissions() -> Iterator[Submission]:
-        for student in students:
-            try:
-                submission = pack(student, classroom.submitted(student))
-            except (TooLarge, OSError) as error:
-                refused.append(Result(student, failure=str(error)))
-                continue
-            digests[student] = submission.digest
-            yield submission
-
-    with _workers(classroom.batch(), options, len(students)) as workers:
+    present = [Submission(student, folders[student]) for student in students if student in folders]
+    gone = [Result(student, failure="the folder is no longer there") for student in students if student not in folders]
+    with _workers(classroom.batch({SANDBOX: "none"} if options.trust else {}), options, len(students)) as workers:
         progress.show()
-        for result in _with(refused, workers.grade(submissions())):
-            failure = result.failure or _record(classroom, journal, result, last, digests)
+        for result in chain(gone, workers.grade(present)):
+            failure = result.failure or _record(classroom, journal, result, folders.get(result.student), last)
             if failure:
                 journal.write("failed", student=result.student, reason=failure, attempts=result.attempts)
             progress.step(f"{result.student}: {failure}" if failure else "")
     progress.end()
 
 
-def _record(classroom: Classroom, journal: Journal, result: Result, last: dict, digests: dict[str, str]) -> str:
+def _record(classroom: Classroom, journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
     """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
     student, now = result.student, journal.events[0]["versions"]
     before = classroom.recorded(student)
     journal.write("writing", student=student)
     try:
-        kept = classroom.record(result)
+        kept = classroom.record(result, folder)
     except CourseError:
         raise
     except Exception as error:  # nbgrader raises many kinds; none of them may cost another student the grade
         return f"{type(error).__name__}: {error}"
     classroom.keep(result.records)
-    found = changes.changed(
-        student, before.points if before else {}, kept.points, last.get(student), digests[student], now
-    )
+    digest = result.received.digest if result.received else ""
+    found = changes.changed(student, before.points if before else {}, kept.points, last.get(student), digest, now)
     journal.write(
         "graded",
         student=student,
-        submission=digests[student],
+        submission=digest,
         seconds=round(result.seconds, 3),
         attempts=result.attempts,
         cells=result.cells,
         **asdict(kept),
         changes=[change[1:] for change in found],
-        notes=result.notes,
+        notes=[*(result.received.reasons if result.received else ()), *result.notes],
         memory=result.memory,
+        writer_memory=psutil.Process().memory_info().rss,
     )
     return ""
 
@@ -192,15 +185,6 @@ def _workers(batch: Batch, options: Options, students: int) -> AbstractContextMa
 
         return Cluster(batch, options.scheduler)
     return Pool(batch, min(options.workers, students))
-
-
-def _with(refused: list[Result], results: Iterator[Result]) -> Iterator[Result]:
-    """The results, and in between those that never reached a worker."""
-    for result in results:
-        yield result
-        while refused:
-            yield refused.pop()
-    yield from refused
 
 
 def _is_chosen(name: str, patterns: Sequence[str]) -> bool:

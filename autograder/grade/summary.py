@@ -25,7 +25,7 @@ def summary(journal: Journal, worth: Mapping[str, float], root: Path) -> str:
             "wait for a person", [f"{e['student']}: {_counted(e['by_hand'], 'cell')}" for e in graded if e["by_hand"]]
         )
         lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
-        lines += _block("notes", [f"{event['student']}: {note}" for event in graded for note in event["notes"]])
+        lines += _block("notes", _notes(graded))
         lines += _slowest(graded)
     lines.append(f"  log: {journal.path.relative_to(root)}")
     if graded:
@@ -66,6 +66,19 @@ def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
     middle = statistics.median(event["seconds"] for event in graded)
     slowest = f"the slowest {slow['seconds']:.1f} s: {slow['student']}{where}"
     return [f"  a submission took {middle:.2f} s (median), {slowest}"]
+
+
+def _notes(graded: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Each note once, with those whom it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for event in graded:
+        for note in event["notes"]:
+            concerned.setdefault(note, []).append(event["student"])
+    return [f"{_listed(students)}: {note}" for note, students in concerned.items()]
+
+
+def _listed(students: Sequence[str]) -> str:
+    return ", ".join(students) if len(students) <= 3 else f"{students[0]} and {len(students) - 1} others"
 
 
 def _late(event: Mapping[str, Any]) -> str:

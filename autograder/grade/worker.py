@@ -1,6 +1,6 @@
 """A worker: grades one submission after another as plain nbgrader does, each in a course that holds only that one.
 
-Started by `pool` as `python -m autograder.grade.worker DESCRIPTOR`, where DESCRIPTOR is the open end of a connection.
+Started by `pool` as `python -m autograder.grade.worker DESCRIPTOR FOLDER`: end of a connection, an empty folder.
 What it runs is nbgrader's own converter with the course's configuration, up to the step that executes and judges; the
 steps after it belong to the gradebook's one writer.
 """
@@ -21,56 +21,60 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import nbformat
 import psutil
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
-from autograder import course
-from autograder.grade.parcel import Batch, Result, Submission
+from autograder import catalogue, course, intake
+from autograder.grade.parcel import Batch, Received, Result, Submission
 
 FOLDERS = {
     "source_directory": "solutions",
     "release_directory": "exercises",
-    "submitted_directory": "classroom/submitted",
+    "submitted_directory": "classroom/received",
     "autograded_directory": "classroom/autograded",
+    "directory_structure": os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}"),
 }
-DIRECTORIES = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")
-OWN = ("submitted", "autograded", "gradebook.db", "secret")  # of a course; whatever else appears is a record to keep
+KEPT = ("secret",)  # of a classroom, from one submission to the next
+OWN = ("received", "autograded", "gradebook.db", *KEPT)  # whatever else appears in a classroom is a record to keep
 
 
 class Bench:
     """A course in a private folder, in which one submission at a time is graded."""
 
     def __init__(self, batch: Batch, folder: Path) -> None:
-        self._assignment, self._root, self._classroom = batch.assignment, folder, folder / "classroom"
+        self._folder, self._root, self._classroom = folder, folder / "course", folder / "course" / "classroom"
+        self._root.mkdir(mode=0o700)
         for name, content in batch.files.items():
-            path = folder / name
+            path = self._root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             path.write_bytes(content)
         self._classroom.mkdir(exist_ok=True)
-        self._gradebook = batch.gradebook
+        self._gradebook, self._entry = batch.gradebook, catalogue.find_assignment(batch.assignment)
+        self._released = intake.released_notebook(self._root, self._entry) if self._entry else None
         self._app = AutogradeApp(config=pickle.loads(batch.configuration))
         self._app.coursedir = coursedir = CourseDirectory(parent=self._app)
-        coursedir.root, coursedir.db_url = str(folder), f"sqlite:///{self._classroom / 'gradebook.db'}"
-        coursedir.assignment_id, coursedir.directory_structure = batch.assignment, DIRECTORIES
+        coursedir.root, coursedir.db_url = str(self._root), f"sqlite:///{self._classroom / 'gradebook.db'}"
+        coursedir.assignment_id = batch.assignment
         for name, value in FOLDERS.items():
             setattr(coursedir, name, value)
-        os.chdir(folder)  # the course is found from here
+        os.chdir(self._root)  # the course is found from here
 
     def grade(self, submission: Submission) -> Result:
-        """Run and judge one submission. Whatever is wrong with it becomes the result's failure."""
+        """Take in, run and judge one submission. Whatever is wrong with it becomes the result's failure.
+
+        Raises SystemExit when this machine can grade nobody; its text says why.
+        """
         started = time.monotonic()
         self._clear()
-        place = self._classroom / "submitted" / submission.student / self._assignment
-        submission.unpack(place)
-        notes = _Notes()
+        notes, printed, failure, received = _Notes(), io.StringIO(), "", None
         self._app.log.handlers, self._app.log.propagate = [notes], False
-        printed = io.StringIO()
-        failure = ""
         with contextlib.redirect_stdout(printed):
             try:
+                received = self._take_in(submission)
                 self._convert(submission.student)
             except NbGraderException as error:
                 failure = notes.reason or str(error)
@@ -80,6 +84,7 @@ class Bench:
         return Result(
             student=submission.student,
             notebooks=notebooks,
+            received=received,
             failure=failure,
             seconds=time.monotonic() - started,
             cells=tuple(timed for text in notebooks.values() for timed in _cell_seconds(json.loads(text))),
@@ -88,6 +93,22 @@ class Bench:
             memory=psutil.Process().memory_info().rss,
         )
 
+    def _take_in(self, submission: Submission) -> Received | None:
+        """Put what nbgrader is to grade where it looks; None for an assignment that no catalogue knows."""
+        assignment = self._app.coursedir.assignment_id
+        folder = submission.unpacked(self._folder / "work")
+        place = self._classroom / "received" / submission.student / assignment
+        if self._entry is None:
+            shutil.copytree(folder, place)
+            return None
+        taken = intake.take_in(self._released, self._entry, folder)
+        place.mkdir(parents=True)
+        text = nbformat.writes(taken.notebook) + "\n"
+        (place / f"{self._entry.notebook}.ipynb").write_text(text, encoding="utf-8")
+        for path in taken.files:
+            shutil.copyfile(path, place / path.name)
+        return Received(text, taken.reasons, taken.digest, tuple(str(path.relative_to(folder)) for path in taken.files))
+
     def _convert(self, student: str) -> None:
         self._app.coursedir.student_id = student
         converter = Autograde(coursedir=self._app.coursedir, parent=self._app)
@@ -95,7 +116,7 @@ class Bench:
         converter.start()
 
     def _notebooks(self, student: str) -> dict[str, str]:
-        folder = self._classroom / "autograded" / student / self._assignment
+        folder = self._classroom / "autograded" / student / self._app.coursedir.assignment_id
         return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.ipynb"))}
 
     def _records(self) -> dict[str, bytes]:
@@ -106,10 +127,10 @@ class Bench:
         }
 
     def _clear(self) -> None:
+        shutil.rmtree(self._folder / "work", ignore_errors=True)
         for path in self._classroom.iterdir():
-            if path.name == "secret":
-                continue
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.name not in KEPT:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         (self._classroom / "gradebook.db").write_bytes(self._gradebook)
 
 
@@ -157,25 +178,28 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, folder: Path) -> None:
     """Receive a batch, then submissions, and send back a result for each, until the other end closes."""
     connection = Connection(descriptor)
     received: queue.Queue = queue.Queue()
-    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+    tempfile.tempdir = str(folder)  # so that nothing is left elsewhere, however this ends
 
-        def listen() -> None:
-            with contextlib.suppress(EOFError, OSError):
-                while True:
-                    received.put(connection.recv())
-            # The writer is gone: what runs now is of use to nobody.
-            shutil.rmtree(folder, ignore_errors=True)
-            os._exit(1)
+    def listen() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                received.put(connection.recv())
+        # The writer is gone: what runs now is of use to nobody.
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
 
-        threading.Thread(target=listen, daemon=True).start()
-        bench = Bench(received.get(), Path(folder))
-        while True:
+    threading.Thread(target=listen, daemon=True).start()
+    bench = Bench(received.get(), folder)
+    while True:
+        try:
             connection.send(bench.grade(received.get()))
+        except SystemExit as refusal:
+            connection.send(str(refusal))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,167 @@
+"""The same class on a Dask cluster: tasks travel to its workers, results come back to the one writer.
+
+Each thread of a Dask worker keeps one worker process of ours (see `pool`), so that a submission that kills its process
+kills nothing of Dask's. When a whole Dask worker is lost, the scheduler gives what it held to another. A worker needs
+this package, and the sandbox, on its own machine; the judge's secret travels to it, so the cluster must be one that you
+trust (Dask can encrypt its connections: https://distributed.dask.org/en/stable/tls.html).
+"""
+
+import io
+import pickle
+import tarfile
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from autograder import catalogue, intake
+from autograder.course import CourseError
+from autograder.grade import changes
+from autograder.grade.parcel import Batch, Result, Submission
+from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied
+
+CONNECT_SECONDS = 30
+AHEAD = 2  # submissions under way for each thread of the cluster, so that none waits for the next
+
+try:
+    import distributed
+except ImportError:
+    distributed = None
+
+
+class Cluster:
+    """The workers of a Dask scheduler, used like a `Pool`."""
+
+    def __init__(self, batch: Batch, scheduler: str) -> None:
+        self._batch, self._address = batch, scheduler
+        entry = catalogue.find_assignment(batch.assignment)
+        self._wanted = entry.files if entry else ()
+        self._packed = zlib.compress(pickle.dumps(batch))
+
+    def __enter__(self) -> "Cluster":
+        """Connect. Raises CourseError when there is no cluster, or its workers run another version of this package."""
+        if distributed is None:
+            raise CourseError("--dask needs the package `distributed`: pip install 'attention-by-hand[cluster]'.")
+        try:
+            self._client = distributed.Client(self._address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise CourseError(f"No Dask scheduler answers at {self._address!r}: {error}") from error
+        try:
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            self._compare_versions()
+        except (TimeoutError, CourseError) as error:
+            self._client.close()
+            raise CourseError(str(error)) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._client.status == "running":
+            self._client.run(end_workers)
+        self._client.close()
+
+    def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
+        """A result for each submission, in the order in which they come to an end; see `Pool.grade`."""
+        waiting, attempts = iter(submissions), Counter[str]()
+        held: dict[distributed.Future, Submission] = {}
+        under_way = distributed.as_completed(loop=self._client.loop)
+
+        def begin(submission: Submission) -> None:
+            attempts[submission.student] += 1
+            future = self._client.submit(grade_one, self._packed, self._batch.digest, submission, pure=False)
+            held[future] = submission
+            under_way.add(future)
+
+        while True:
+            while len(held) < AHEAD * max(1, sum(self._client.ncores().values())):
+                submission = next(waiting, None)
+                if submission is None:
+                    break
+                begin(replace(submission, archive=pack(submission.folder, self._wanted)))
+            if not held:
+                return
+            future = next(under_way)
+            submission = held.pop(future)
+            result = self._result(future, submission)
+            if result.failure and attempts[submission.student] < MOST_ATTEMPTS:
+                begin(submission)
+            else:
+                yield replace(result, attempts=attempts[submission.student])
+
+    def _result(self, future: "distributed.Future", submission: Submission) -> Result:
+        try:
+            return future.result()
+        except Refusal as refusal:
+            raise CourseError(f"A worker of {self._address} cannot grade: {refusal}") from refusal
+        except distributed.KilledWorker as killed:
+            return Result(submission.student, failure=f"it took every worker with it that tried ({killed})")
+        except distributed.CancelledError as error:
+            raise CourseError(
+                f"The Dask scheduler at {self._address} is gone. What is graded is kept; --resume goes on from here."
+            ) from error
+
+    def _compare_versions(self) -> None:
+        here = package_versions()
+        for worker, there in self._client.run(package_versions).items():
+            other = [what for what, version in here.items() if there.get(what) != version]
+            if other:
+                raise CourseError(
+                    f"The Dask worker {worker} has another version of {' and of '.join(other)} than this machine; "
+                    "grades would depend on which machine gave them."
+                )
+
+
+def pack(folder: Path, wanted: Collection[str]) -> bytes:
+    """What another machine must know of a folder: what the intake reads of notebooks and wanted files; other names."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
+        for path in intake.plain_files(folder):
+            name = path.relative_to(folder).as_posix()
+            content = intake.content_of(path) if intake.is_notebook(path) or name in wanted else b""
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+# --- on the cluster's workers ----------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_idle: dict[str, list[Worker]] = {}  # digest of a batch -> workers prepared for it
+
+
+def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
+    """Grade in a worker process of this machine. A process that dies makes a result that says so."""
+    with _lock:
+        for other in [known for known in _idle if known != digest]:
+            _end_all(_idle.pop(other))
+        worker = _idle[digest].pop() if _idle.get(digest) else None
+    worker = worker or Worker(pickle.loads(zlib.decompress(packed)))
+    try:
+        result = worker.grade(submission)
+    except WorkerDied as died:
+        return Result(submission.student, failure=str(died))
+    if result.failure:
+        worker.end()
+        return result
+    with _lock:
+        _idle.setdefault(digest, []).append(worker)
+    return result
+
+
+def end_workers() -> None:
+    """Stop the worker processes that wait for more."""
+    with _lock:
+        while _idle:
+            _end_all(_idle.popitem()[1])
+
+
+def package_versions() -> dict[str, str]:
+    """What a grade depends on, apart from the assignment."""
+    return changes.installed()
+
+
+def _end_all(workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.end()
