@@ -52,6 +52,7 @@ def test_two_plain_values_differ_exactly_when_python_says_so(one, other):
         ([4, 5], [4, 5, 6, 7], "expected 2 items, got 4; the first too many is 6"),
         ([("e", "s"), ("l", "o")], [("e", "s"), ("o", "w")], "at index 1: expected ('l', 'o'), got ('o', 'w')"),
         ([("e", "s")], ["es"], "at index 0: expected ('e', 's'), got the text 'es'"),
+        ({"a": (2, 3)}, {"a": [2, 4]}, "at key 'a': expected (2, 3), got [2, 4]"),
         ([4, 5], [4, None], "at index 1: expected a plain Python number, got None"),
         ([4, 5], wire.Opaque("builtins.set"), "expected a list, got a set"),
         ({"the": 4, "a": 5}, {"the": 4, "a": 6}, "at key 'a': expected 5, got 6"),
@@ -90,6 +91,15 @@ def test_a_short_list_is_shown_whole_and_a_long_one_is_not():
     long = render(Verdict(exercise(), True, (outcome(list(range(90)), [*range(89), 0]),)))
     assert "at index 89: expected 89, got 0" in long
     assert max(map(len, long.splitlines())) <= WIDTH and len(long) < 700
+
+
+def test_a_quiz_names_the_wrong_item_and_never_the_right_one():
+    quiz = Probe("a quiz", lambda g: Case(()), hidden=False, quiz=True)
+    seen = Observation({"one": (3, 2), "two": (77, 5)}), Observation({"one": (3, 2), "two": (5, 6)})
+    parted = difference(*seen, quiz)
+    assert parted.text == "at key 'two': (5, 6) is not it"
+    report = render(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *seen, parted),)))
+    assert "(5, 6) is not it" in report and "77" not in report
 
 
 def test_a_hidden_difference_in_a_list_shows_no_value():
