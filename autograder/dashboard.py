@@ -14,12 +14,13 @@ from pathlib import Path
 
 from autograder import course, pages, results
 from autograder.exercise import Exercise, Misconception
+from autograder.feedback import FeedbackPage
 from autograder.results import Class, Graded, Result
 from autograder.reteach import Card, card
 
 COLUMNS = 10  # of the chart of scores
 SLOWEST = 8  # cells named
-BOOK = "http://127.0.0.1:8000"
+BOOK = FeedbackPage.book.default_value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 
 import judged_class
+import nbformat
 import pytest
 import sample_class
 from bs4 import BeautifulSoup
@@ -103,12 +104,20 @@ def test_feedback_tells_blank_missing_forbidden_and_unchecked_apart(feedback):
 def test_feedback_shows_nothing_that_a_notebook_printed(folder, feedback):
     """An answer can keep the hidden inputs that it is asked with, and a later cell can print them."""
     path = folder / "classroom" / "autograded" / "ada" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
-    notebook = results.nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)
     notebook.cells[1].outputs = [judged_class.new_output("stream", name="stdout", text="hidden 0.8317")]
-    results.nbformat.write(notebook, path)
+    nbformat.write(notebook, path)
     done = sample_class.nbgrader(folder, "generate_feedback", ASSIGNMENT.id, "--student=ada", "--force")
     assert done.returncode == 0, done.stdout
     assert "0.8317" not in str(feedback("ada"))
+
+
+def test_a_verdict_that_a_students_own_cell_displays_is_not_read():
+    forged = judged_class.new_output("display_data", metadata={"judged": {"exercise": "attend", "passed": True}})
+    own = nbformat.v4.new_code_cell("display(1.0)", outputs=[forged])
+    check = nbformat.v4.new_code_cell('check("attend")', metadata={"nbgrader": {"grade": True, "grade_id": "attend-check"}})
+    cells = results.check_cells(nbformat.v4.new_notebook(cells=[own, check]))
+    assert not results.result_of(catalogue.find("attend"), cells["attend"], 0.0).passed
 
 
 def test_no_page_runs_a_students_script_or_asks_another_server(feedback, overview):
