@@ -12,6 +12,7 @@ COMMANDS = {  # name -> (module, what it does)
     "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
     "dashboard": ("dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
     "export": ("export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
+    "similar": ("similar", "one page for the teacher: which submissions share more than the task explains"),
     "release": ("release", "make exercises/ from solutions/, once the solutions earn everything"),
 }
 

@@ -21,8 +21,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from autograder import catalogue
 from autograder.course import CHECK_SUFFIX, MARKER, CourseError
 from autograder.exercise import Assignment, Exercise, Misconception
-
-NOTE_ID = "about-your-submission"  # of the cell that a submission gets when something had to be put right
+from autograder.rebuild import NOTE_ID
 
 
 @dataclass(frozen=True)
