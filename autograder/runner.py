@@ -67,7 +67,7 @@ class Runner:
         }
         program = ["autograder.sandbox.zygote", backend.address(place), json.dumps(settings)]
         self._complaints = tempfile.TemporaryFile()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        with socket.socket(socket.AF_UNIX) as listener:
             address = str(place.meeting / "control")
             listener.bind(address)
             os.chmod(address, 0o666)  # the folder above it is this user's, or is mounted into one container
@@ -134,11 +134,14 @@ class Runner:
 
     def _received(self) -> dict[str, Any]:
         try:
-            message = self._control.recv(MAX_REPLY_BYTES)
+            message = b""
+            while not message.endswith(b"\n"):
+                part = self._control.recv(MAX_REPLY_BYTES)
+                if not part:
+                    raise SandboxError(f"The sandbox ended: {self._reason() or 'no reason given'}")
+                message += part
         except OSError as error:
             raise SandboxError(f"The sandbox does not answer: {error}") from error
-        if not message:
-            raise SandboxError(f"The sandbox ended: {self._reason() or 'no reason given'}")
         return json.loads(message)
 
     def _reason(self) -> str:
@@ -152,6 +155,7 @@ class Submission:
 
     def __init__(self, runner: Runner, connection: socket.socket) -> None:
         self._runner, self._connection, self._asleep = runner, connection, 0.0
+        self._reason = "the notebook's process ended"  # said when it is gone
         self._receive(_Patience(self, START_SECONDS, "Starting", None), "ready")
 
     def run(self, source: str, name: str = "") -> Ran:
@@ -190,7 +194,7 @@ class Submission:
         self._asleep += 0 if used["runs"] else waited
         seconds = used["seconds"] + self._asleep
         if used["ended"]:
-            raise Ended("the notebook's process ended")
+            raise Ended(self._reason)
         if used["memory"] > limits.memory_bytes:
             self.end(f"the notebook used more than {limits.memory_bytes / (1 << 30):g} GiB of memory")
         if used["disk"] > limits.disk_bytes:
@@ -206,6 +210,7 @@ class Submission:
     def end(self, reason: str) -> None:
         """End the process. Raises Ended."""
         self._runner.order("stop")
+        self._reason = reason
         raise Ended(reason)
 
     def _send(self, request: dict[str, Any]) -> None:
@@ -213,13 +218,13 @@ class Submission:
         try:
             wire.Channel(self._connection, patience).send(request)
         except OSError as error:
-            raise Ended("the notebook's process ended") from error
+            raise Ended(self._reason) from error
 
     def _receive(self, patience: "_Patience", wanted: str) -> dict[str, Any]:
         try:
             reply = wire.Channel(self._connection, patience).receive()
         except (EOFError, OSError) as error:
-            raise Ended("the notebook's process ended") from error
+            raise Ended(self._reason) from error
         except wire.WireError as error:
             raise Ended(f"the notebook's process sent what cannot be read ({error})") from error
         if not isinstance(reply, dict) or wanted not in reply:

@@ -47,7 +47,7 @@ def drop_root(confinement: Confinement) -> None:
 
     Without namespaces Python may lie where only root can read; Landlock says which files that still means.
     """
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or confinement.kind == "none":
         return
     keep = READ_ANY_FILE if confinement.kind == "landlock" else 0
     if keep:
@@ -60,8 +60,9 @@ def drop_root(confinement: Confinement) -> None:
 
 
 def adopt_orphans() -> None:
-    """Whatever a child leaves behind becomes a child of this process, so that none escapes."""
-    call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    """Whatever a child leaves behind becomes a child of this process, so that none escapes (on Linux)."""
+    if hasattr(landlock.libc, "prctl"):
+        call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def leave(confinement: Confinement) -> None:
@@ -77,6 +78,9 @@ def leave(confinement: Confinement) -> None:
 
 def enter(confinement: Confinement, limits: Limits) -> None:
     """Second half, in the fork: private folders, limits, and no way back."""
+    if confinement.kind == "none":
+        os.chdir(confinement.home)
+        return
     _write("/proc/self/oom_score_adj", "1000")  # a machine out of memory ends this process first
     if confinement.kind == "namespaces":
         for folder in (*confinement.private, confinement.home):
@@ -126,7 +130,8 @@ def _without(folders: Sequence[str], hidden: Sequence[str]) -> tuple[list[str], 
             continue
         if any(one.startswith(f"{path}/") for one in hidden):
             listed.append(path)
-            waiting += [os.path.join(path, name) for name in os.listdir(path)]
+            # A link to a folder would open all of it; what it points to is found under its own name.
+            waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
         else:
             readable.append(path)
     return readable, listed

@@ -43,6 +43,8 @@ def build(folder: Path, assignment: Assignment | None) -> None:
                 shutil.copyfile(path, folder / relative)
             else:
                 (folder / relative).write_text(_stub(name, assignment), encoding="utf-8")
+    for path in folder.rglob("*"):  # whatever the mask of this process, the one inside must read them
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _stub(name: str, assignment: Assignment | None) -> str:

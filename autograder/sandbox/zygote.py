@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
+import psutil
+
 from autograder.sandbox import confine
 from autograder.sandbox.confine import Confinement
 from autograder.sandbox.limits import Limits
 
 MAX_CONTROL_BYTES = 4096
-RUNNABLE, ENDED = "RD", "Z"  # states of a process that runs, waits for a processor, or waits for a disk
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGESIZE")
+RUNNABLE = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)  # it runs, waits for a processor, or waits for a disk
 
 
 class Zygote:
@@ -44,13 +44,13 @@ class Zygote:
 
     def serve(self) -> NoReturn:
         """Do what is told, one child at a time. Ends the process."""
-        self._control.send(json.dumps({"ready": len(os.listdir("/proc/self/task"))}).encode())
+        self._control.sendall(_line({"ready": psutil.Process().num_threads()}))
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._control, MAX_CONTROL_BYTES, 1)
             if not message:
                 self._stop()
                 os._exit(0)
-            self._control.send(json.dumps(self._obey(json.loads(message)["do"], descriptors)).encode())
+            self._control.sendall(_line(self._obey(json.loads(message)["do"], descriptors)))
 
     def _obey(self, order: str, descriptors: Sequence[int]) -> dict[str, Any]:
         """Carry out an order; returns what the child has used, whether it runs, and how it ended, if it did."""
@@ -111,16 +111,17 @@ class Zygote:
 
     def _used(self) -> dict[str, Any]:
         """What the child and all that it started use: seconds of processors, bytes, and whether any of them runs."""
-        processes = _descendants()
-        ended = self._child not in processes or processes[self._child].state == ENDED
+        processes = [seen for seen in map(_look, _descendants()) if seen is not None]
+        alive = {seen["pid"] for seen in processes if seen["status"] != psutil.STATUS_ZOMBIE}
         # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
-        self._seconds = max(self._seconds, sum(seen.seconds for seen in processes.values()))
+        self._seconds = max(self._seconds, sum(sum(seen["cpu_times"][:4]) for seen in processes))
+        own = psutil.Process().memory_info().rss
         return {
             "seconds": self._seconds,
-            "memory": sum(max(0, seen.pages - _own_pages()) * PAGE for seen in processes.values()),
+            "memory": sum(max(0, seen["memory_info"].rss - own) for seen in processes if seen["pid"] in alive),
             "disk": _size(self._home) if self._home else 0,
-            "runs": any(seen.state in RUNNABLE for seen in processes.values()),
-            "ended": "it ended by itself" if ended else "",
+            "runs": any(seen["status"] in RUNNABLE for seen in processes),
+            "ended": "" if self._child in alive else "it ended by itself",
         }
 
     def _stop(self) -> None:
@@ -133,37 +134,28 @@ class Zygote:
                 break
             for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
                 for process in left:
-                    _kill(process, signal_number)
+                    _kill(process.pid, signal_number)
             _reap()
         self._child = None
         if self._home:
             shutil.rmtree(self._home, ignore_errors=True)
 
 
-class _Seen:
-    """One process, as /proc/PID/stat describes it."""
-
-    def __init__(self, stat: str) -> None:
-        fields = stat.rpartition(")")[2].split()
-        self.state, self.parent = fields[0], int(fields[1])
-        self.seconds = sum(map(int, fields[11:15])) / TICKS_PER_SECOND
-        self.pages = int(fields[21])
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
-def _descendants() -> dict[int, _Seen]:
+def _descendants() -> list[psutil.Process]:
     """Every process that this one, or a process that it started, has started. Orphans belong to this one."""
-    everyone: dict[int, _Seen] = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                everyone[int(name)] = _Seen(file.read())
-        except (OSError, IndexError, ValueError):  # it has ended
-            continue
-    found, before = {os.getpid()}, 0
-    while len(found) > before:
-        before = len(found)
-        found |= {process for process, seen in everyone.items() if seen.parent in found}
-    return {process: everyone[process] for process in found - {os.getpid()}}
+    return psutil.Process().children(recursive=True)
+
+
+def _look(process: psutil.Process) -> dict[str, Any] | None:
+    """What a process uses; None when it has ended."""
+    try:
+        return process.as_dict(["pid", "status", "cpu_times", "memory_info"])
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _size(folder: str) -> int:
@@ -176,11 +168,6 @@ def _size(folder: str) -> int:
             except OSError:  # it has been removed
                 continue
     return total
-
-
-def _own_pages() -> int:
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1])
 
 
 def _kill(process: int, signal_number: int) -> None:
@@ -213,7 +200,7 @@ def _seed() -> None:
 def main(address: str, settings: str) -> NoReturn:
     """Connect to the trusted side, give up root, import, and serve."""
     chosen = json.loads(settings)
-    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control = socket.socket(socket.AF_UNIX)
     control.connect(address)
     confinement = Confinement(**chosen["confinement"])
     confine.drop_root(confinement)

@@ -2,6 +2,8 @@
 
 import re
 import signal
+import sysconfig
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -145,6 +147,21 @@ def test_without_any_way_to_isolate_grading_refuses_and_names_the_flag(monkeypat
         backends.choose()
     with pytest.raises(SystemExit, match="--trust-submissions"):
         execute.JudgedExecute().preprocess(nbformat.v4.new_notebook(), {"nbgrader": {"assignment": ASSIGNMENT.id}})
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_an_installed_copy_of_our_packages_is_hidden(name, monkeypatch):
+    if backends.why_not(name):
+        pytest.skip(f"{name} cannot isolate on this machine: {backends.why_not(name)}")
+    installed = str(Path(sysconfig.get_path("purelib")) / "yaml")  # stands for one
+    monkeypatch.setattr(backends, "_installed_packages", lambda: (installed,))
+    started = Runner(ASSIGNMENT, BACKENDS[name], LIMITS)
+    try:
+        with started.submission() as submission:
+            assert shown(submission, f"open('{installed}/__init__.py').read()").startswith("[Errno")
+            assert shown(submission, "import packaging.version\n1") == "1"
+    finally:
+        started.close()
 
 
 def test_an_unknown_sandbox_is_named(monkeypatch):
