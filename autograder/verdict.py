@@ -117,7 +117,7 @@ def render(verdict: Verdict) -> str:
     if verdict.passed:
         checks = len(verdict.outcomes)
         return "\n".join(
-            [*lines, f"  ✓ all {checks} {'checks' if checks > 1 else 'check'} passed.{_next_step(verdict)}"]
+            [*lines, f"  ✓ {f'all {checks} checks' if checks > 1 else 'the check'} passed.{_next_step(verdict)}"]
         )
     if not verdict.blank:
         lines += _visible_lines(verdict)

@@ -17,6 +17,7 @@ STRIP = Section("00", "One strip of numbers", "sec-00-strip")
 TURN = Section("00", "Cutting or turning?", "sec-00-turn")
 TRUE = Section("00", "Where is the first True?", "sec-00-true")
 CONTRACT = Section("00", "The small print", "sec-00-contract")
+PREDICT = Section("00", "Predict first", "sec-00-predict")
 
 
 def _positive(g: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -1447,7 +1448,7 @@ SHAPES_EXERCISE = Exercise(
     names=("predict_shapes",),
     visible_points=2,
     hidden_points=0,
-    section=SHAPE,
+    section=PREDICT,
     reference={"predict_shapes": predict_shapes},
     probes=(Probe("five lines", lambda g: Case(()), hidden=False, quiz=True),),
     misconceptions=(
