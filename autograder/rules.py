@@ -5,6 +5,7 @@ Only code that the exercise's objects can reach counts: a learner may compare wi
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from autograder.constants import UNKNOWN, text_of, value_of
@@ -40,6 +41,13 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     return found
 
 
+@lru_cache(maxsize=1024)
+def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
+    """A node with everything below it. Kept, since every exercise of a notebook asks about the same statements."""
+    return tuple(ast.walk(node))
+
+
+@lru_cache(maxsize=256)
 def _parse(cell: str) -> list[ast.stmt]:
     """The cell's statements; lines for IPython itself (magics, shell) are left out. Nothing when it is not Python."""
     lines = [line if not line.lstrip().startswith(("%", "!", "?")) else "" for line in cell.splitlines()]
@@ -63,7 +71,7 @@ def _reachable(statements: Sequence[ast.stmt], names: Sequence[str], texts: Mapp
                 reached.append(statement)
                 for part in (statement, *_programs(statement, texts)):
                     reached += [part] if part is not statement else []
-                    wanted += [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
+                    wanted += [node.id for node in _nodes(part) if isinstance(node, ast.Name)]
     return reached
 
 
@@ -72,7 +80,7 @@ def _defined(statement: ast.stmt, texts: Mapping[str, Any]) -> set[str]:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
     names = {name for part in _programs(statement, texts) for name in _defined(part, texts)}
-    for node in ast.walk(statement):
+    for node in _nodes(statement):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, ast.alias):
@@ -80,14 +88,14 @@ def _defined(statement: ast.stmt, texts: Mapping[str, Any]) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            names |= {inner.id for inner in ast.walk(node.value) if isinstance(inner, ast.Name)}
+            names |= {inner.id for inner in _nodes(node.value) if isinstance(inner, ast.Name)}
             written = text_of(node.slice, texts) if isinstance(node, ast.Subscript) else None
             names |= {written} if written else set()
         elif isinstance(node, ast.Call) and _called(node) in ("setattr", "update", "__setitem__"):
-            names |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+            names |= {inner.id for inner in _nodes(node) if isinstance(inner, ast.Name)}
             names |= {
                 inner.value
-                for inner in ast.walk(node)
+                for inner in _nodes(node)
                 if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
             }
     return names
@@ -95,7 +103,7 @@ def _defined(statement: ast.stmt, texts: Mapping[str, Any]) -> set[str]:
 
 def _programs(statement: ast.stmt, texts: Mapping[str, Any]) -> Iterator[ast.stmt]:
     """Statements inside texts that are run as code."""
-    for node in ast.walk(statement):
+    for node in _nodes(statement):
         if isinstance(node, ast.Call) and _called(node) in RUNNERS and node.args:
             yield from _parse(text_of(node.args[0], texts) or "")
 
@@ -104,7 +112,7 @@ def _constants(statements: Sequence[ast.stmt]) -> dict[str, Any]:
     """Names that are bound to a plain value, texts above all."""
     found: dict[str, Any] = {}
     for statement in statements:
-        for node in ast.walk(statement):
+        for node in _nodes(statement):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 value = value_of(node.value, found)
                 if value is not UNKNOWN:
@@ -122,7 +130,7 @@ def _uses(name: str, statements: Sequence[ast.stmt], reached: Sequence[ast.stmt]
         if late and any(_loads(node, name) for node in _run_at_once(statement)):
             return True
         own = _own_attributes(statement, name, owners)
-        if any(_mentions(node, name, any(bound), texts) for node in ast.walk(statement) if node not in own):
+        if any(_mentions(node, name, any(bound), texts) for node in _nodes(statement) if node not in own):
             return True
     return False
 
@@ -141,9 +149,10 @@ def _loads(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
+@lru_cache(maxsize=1024)
 def _bound(statement: ast.stmt) -> set[str]:
     """The names that a statement gives a meaning of the learner's own: by def, class or assignment."""
-    nodes = list(ast.walk(statement))
+    nodes = list(_nodes(statement))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return names | {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
@@ -160,8 +169,8 @@ def _run_at_once(node: ast.AST) -> Iterator[ast.AST]:
 def _owners(statements: Sequence[ast.stmt], name: str) -> set[str]:
     """The learner's classes that hold an attribute of that name, of their own or from a class before them."""
     owners: set[str] = set()
-    for node in (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.ClassDef)):
-        inner = [part for part in ast.walk(node) if part is not node]
+    for node in (node for statement in statements for node in _nodes(statement) if isinstance(node, ast.ClassDef)):
+        inner = [part for part in _nodes(node) if part is not node]
         defined = any(isinstance(part, ast.FunctionDef) and part.name == name for part in inner)
         stored = any(
             getattr(part, "attr", getattr(part, "id", "")) == name and isinstance(part.ctx, ast.Store)
@@ -177,12 +186,12 @@ def _own_attributes(statement: ast.stmt, name: str, owners: set[str]) -> set[ast
     """Where that attribute is the learner's: `self.name` inside an owner, `Owner.name`, `Owner(...).name`."""
     inside = {
         node
-        for owner in ast.walk(statement)
+        for owner in _nodes(statement)
         if isinstance(owner, ast.ClassDef) and owner.name in owners
-        for node in ast.walk(owner)
+        for node in _nodes(owner)
     }
     own: set[ast.AST] = set()
-    for node in ast.walk(statement):
+    for node in _nodes(statement):
         if isinstance(node, ast.Attribute) and node.attr == name:
             base = node.value.func if isinstance(node.value, ast.Call) else node.value
             if isinstance(base, ast.Name) and (
@@ -194,7 +203,7 @@ def _own_attributes(statement: ast.stmt, name: str, owners: set[str]) -> set[ast
 
 def _own_modules(statement: ast.stmt, texts: Mapping[str, Any], allowed: Sequence[str]) -> Iterator[str]:
     """Every module of ours that the statement imports or reaches into."""
-    for node in ast.walk(statement):
+    for node in _nodes(statement):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
