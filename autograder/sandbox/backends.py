@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from autograder.course import CourseError
 from autograder.exercise import Assignment
 from autograder.sandbox import visible
 from autograder.sandbox.confine import NOBODY, Confinement
@@ -36,7 +37,7 @@ OF_LEARNERS = {  # environment
 }
 
 
-class SandboxError(Exception):
+class SandboxError(CourseError):
     """No sandbox: it cannot be started, or it broke. Never the fault of a submission."""
 
 
