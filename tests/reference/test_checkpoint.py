@@ -135,6 +135,15 @@ def test_a_training_may_be_resumed_for_longer(tmp_path):
     assert (longer.step, longer.seconds, longer.stream.epoch, longer.stream.position) == (2, 1.5, 3, 1)
 
 
+def test_auto_is_resumed_as_what_it_stood_for(tmp_path):
+    save_training(tmp_path, training(precision="bf16"))
+    resumed = training(precision="auto")
+    load_training(tmp_path, resumed)
+    assert resumed.config.precision == "bf16"
+    with pytest.raises(ValueError, match="precision: expected fp32, got bf16"):
+        load_training(tmp_path, training(precision="fp32"))
+
+
 def test_a_truncated_training_is_refused(tmp_path):
     path = save_training(tmp_path, training())
     path.write_bytes(path.read_bytes()[:-9])

@@ -227,15 +227,15 @@ def test_equal_seeds_train_alike_and_other_seeds_do_not():
 
 
 @pytest.mark.parametrize("stop_after", [1, 5, 9])
-@pytest.mark.parametrize("muon_rate", [0.0, 6e-3])
-def test_a_resumed_training_has_the_losses_of_an_uninterrupted_one(tmp_path, stop_after, muon_rate):
-    whole = training(muon_rate=muon_rate)
+@pytest.mark.parametrize("settings", [{"muon_rate": 0.0}, {"muon_rate": 6e-3}, {"precision": "bf16"}])
+def test_a_resumed_training_has_the_losses_of_an_uninterrupted_one(tmp_path, stop_after, settings):
+    whole = training(**settings)
     expected = losses(whole)
-    stopped = training(muon_rate=muon_rate)
+    stopped = training(**settings)
     first = losses(stopped, stop_after)
     save_training(tmp_path, stopped)
     torch.manual_seed(12345)
-    resumed = training(muon_rate=muon_rate)
+    resumed = training(**settings)
     load_training(tmp_path, resumed)
     torch.rand(0)
     assert first + losses(resumed) == expected == resumed.losses and len(expected) == 14
@@ -282,6 +282,14 @@ def test_a_second_ctrl_c_is_not_held_back():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(10)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(("chosen", "name"), [(torch.bfloat16, "bf16"), (torch.float32, "fp32")])
+def test_auto_is_decided_once_and_written_down(chosen, name, monkeypatch):
+    monkeypatch.setattr(trainer, "choose_precision", lambda request, device: chosen)
+    run = training(precision="auto", steps=1)
+    fit(run)
+    assert run.config.precision == name
 
 
 def test_minutes_end_a_training_and_set_its_schedule():

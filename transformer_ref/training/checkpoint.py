@@ -5,6 +5,7 @@ file's header as JSON, so a checkpoint needs nothing beside it. A file is writte
 renamed.
 """
 
+import dataclasses
 import json
 import os
 from collections.abc import Mapping
@@ -88,9 +89,11 @@ def load_training(folder: str | Path, training: Training) -> None:
     """
     path = Path(folder) / TRAINING_FILE
     tensors, header = _read(path, CPU)
-    saved, wanted = header["config"], training.config.to_dict()
+    saved = header["config"]
     TrainingConfig.from_dict(saved)
-    _expect_equal(path, _that_must_stay(saved), _that_must_stay(wanted))
+    if training.config.precision == "auto":  # what it stood for when the training began
+        training.config = dataclasses.replace(training.config, precision=saved["precision"])
+    _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
     _load_weights(path, training.model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:

@@ -1,5 +1,6 @@
 """One training step, and many of them (chapter 10). The trainer knows batches and logits, no model class."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -142,8 +143,8 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     `training` whole, ready to be saved and resumed.
     """
     device = next(training.model.parameters()).device
-    precision = choose_precision(training.config.precision, device)
-    bf16_copy = BF16Copy(training.model) if precision == torch.bfloat16 else None
+    _settle_precision(training, device)
+    bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
     batches = iter(training.stream)
     with interrupts_held_back() as raise_if_interrupted:
         while share_done(training) < 1:
@@ -151,6 +152,13 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
             raise_if_interrupted()
             if ended:
                 return
+
+
+def _settle_precision(training: Training, device: torch.device) -> None:
+    """Write down what "auto" stands for here: all processes need the same, and so does a resumed training."""
+    is_fast = choose_precision(training.config.precision, device) == torch.bfloat16
+    is_fast = bool(training.processes.of_first(float(is_fast), device))
+    training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32")
 
 
 def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
