@@ -13,6 +13,7 @@ COMMANDS = {  # name -> (module, what it does)
     "dashboard": ("dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
     "export": ("export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
     "similar": ("similar", "one page for the teacher: which submissions share more than the task explains"),
+    "benchmark": ("benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
     "release": ("release", "make exercises/ from solutions/, once the solutions earn everything"),
 }
 

@@ -1,0 +1,184 @@
+"""How fast a class is graded, against plain nbgrader on the same notebooks in the same run.
+
+Plain means as its users run it: `nbgrader autograde`, one process, nbgrader's own steps and kernel, no sandbox, nothing
+judged outside. It grades half of the class before `grade` grades all of it and the other half after, so that a machine
+that gets slower or faster meanwhile favors neither. Start-up counts on both sides.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from autograder import catalogue, course
+from autograder.course import CourseError
+from autograder.exercise import Assignment
+from autograder.release import answer_cells
+
+PLAIN = """
+c = get_config()
+c.CourseDirectory.course_id = "plain"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = "classroom/submitted"
+c.CourseDirectory.autograded_directory = "classroom/autograded"
+c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
+"""
+SHARES = (0.6, 0.3, 0.1)  # of the class: everything right, one exercise mistaken, nothing done
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--submissions", type=int, default=100, metavar="N", help="size of the class (default: 100)")
+    parser.add_argument("--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="what it hands in")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
+    parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Measure, print, and write build/benchmark/grading.json."""
+    root = course.find_root()
+    assignment = catalogue.find_assignment(chosen.assignment)
+    if assignment is None or chosen.submissions < 2:
+        raise CourseError(
+            f"Expected a known assignment and at least 2 submissions, got {chosen.assignment!r}, {chosen.submissions}."
+        )
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        found = _measure(root, Path(folder), assignment, chosen.submissions, chosen.workers, chosen.only_ours)
+    path = root / "build" / "benchmark" / "grading.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(_text(found))
+    print(f"  written to {path.relative_to(root)}")
+    return 0
+
+
+def _measure(root: Path, folder: Path, assignment: Assignment, size: int, workers: int | None, only_ours: bool) -> dict:
+    ours, plain = folder / "ours", folder / "plain"
+    for place in (ours, plain):
+        for step in ("solutions", "exercises"):
+            shutil.copytree(root / step / assignment.id, place / step / assignment.id)
+    shutil.copy(root / course.MARKER, ours)
+    (plain / course.MARKER).write_text(PLAIN, encoding="utf-8")
+    students = _hand_in(root, (ours, plain), assignment, size)
+    for place in (ours, plain):
+        _timed(place, *course.nbgrader_command("generate_assignment", assignment.id, "--force"))
+    half = len(students) // 2
+    seconds = {"plain": 0.0}
+    if not only_ours:
+        seconds["plain"] += _plain(plain, assignment, students[:half])
+    command = [sys.executable, "-m", "autograder", "grade", assignment.id]
+    seconds["ours"] = _timed(ours, [*command, *(["--workers", str(workers)] if workers else [])], dict(os.environ))
+    if not only_ours:
+        seconds["plain"] += _plain(plain, assignment, students[half:])
+    found = {
+        "assignment": assignment.id,
+        "submissions": size,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": platform.processor() or platform.machine(),
+        "workers": workers or "cores",
+        "seconds": {name: round(value, 2) for name, value in seconds.items() if value},
+        "per_minute": {name: round(60 * size / value, 1) for name, value in seconds.items() if value},
+        **_from_log(ours, assignment),
+    }
+    if not only_ours:
+        found["ratio"] = round(seconds["plain"] / seconds["ours"], 2)
+    return found
+
+
+def _plain(place: Path, assignment: Assignment, students: list[str]) -> float:
+    """Seconds that plain nbgrader takes for these students; others that it has graded it passes over."""
+    submitted, waiting = place / "classroom" / "submitted", place / "waiting"
+    submitted.mkdir(parents=True, exist_ok=True)
+    for student in students:
+        shutil.move(waiting / student, submitted / student)
+    return _timed(place, *course.nbgrader_command("autograde", assignment.id))
+
+
+def _timed(place: Path, command: list[str], environment: dict[str, str]) -> float:
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = f"{done.stdout}{done.stderr}"[-3000:]
+        raise CourseError(f"{' '.join(command[1:])} ended with code {done.returncode}:\n{said}")
+    return time.monotonic() - began
+
+
+def _hand_in(root: Path, places: tuple[Path, Path], assignment: Assignment, size: int) -> list[str]:
+    """The same class for both: ours in its classroom, plain's waiting."""
+    solutions = {
+        name: "\n".join(line for line in source.splitlines() if "### BEGIN" not in line and "### END" not in line)
+        for name, source in answer_cells(root, "solutions", assignment).items()
+    }
+    released = course.read_notebook(course.notebook_path(root, "exercises", assignment))
+    students = [f"student-{number:04d}" for number in range(size)]
+    for number, student in enumerate(students):
+        notebook = json.dumps(_work(released, solutions, assignment, number))
+        for folder in (places[0] / "classroom" / "submitted", places[1] / "waiting"):
+            path = folder / student / assignment.id / f"{assignment.notebook}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_text(notebook, encoding="utf-8")
+    return students
+
+
+def _work(released: dict, solutions: dict[str, str], assignment: Assignment, number: int) -> dict:
+    """One student's notebook: by number all right, one known mistake, or blank."""
+    place = number % 10 / 10
+    answers = dict(solutions) if place < SHARES[0] + SHARES[1] else {}
+    if SHARES[0] <= place < SHARES[0] + SHARES[1]:
+        exercise = assignment.exercises[number // 10 % len(assignment.exercises)]
+        answers[exercise.id] = exercise.misconceptions[number % len(exercise.misconceptions)].source
+    notebook = json.loads(json.dumps(released))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and cell["id"] in answers:
+            cell["source"] = answers[cell["id"]] + f"\n# {number}\n"
+    return notebook
+
+
+def _from_log(place: Path, assignment: Assignment) -> dict:
+    """What the log of our run says: seconds of a submission in its worker, and how a worker's memory grew."""
+    (path,) = (place / "classroom" / "log" / "grade" / assignment.id).glob("*.jsonl")
+    events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    graded = [event for event in events if event["event"] == "graded"]
+    failed = [event["reason"] for event in events if event["event"] == "failed"]
+    return {
+        "median_seconds_in_worker": round(statistics.median(event["seconds"] for event in graded), 3),
+        "failed": failed,
+        "kilobytes_per_submission": {
+            "workers": round(_growth([event["memory"] for event in graded]) / 1024, 1),
+            "writer": round(_growth([event["writer_memory"] for event in graded]) / 1024, 1),
+        },
+        "megabytes_at_the_end": {
+            "worker": round(graded[-1]["memory"] / 2**20),
+            "writer": round(graded[-1]["writer_memory"] / 2**20),
+        },
+    }
+
+
+def _growth(values: list[int]) -> float:
+    """Slope over the second half, when caches are full: bytes a submission by the median of all pairs (Theil-Sen)."""
+    late = values[len(values) // 2 :]
+    slopes = [(late[j] - late[i]) / (j - i) for i in range(len(late)) for j in range(i + 1, len(late))]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def _text(found: dict) -> str:
+    lines = [f"{found['assignment']}, {found['submissions']} submissions, {found['cores']} cores, start-up included:"]
+    names = {"plain": "nbgrader autograde", "ours": "autograder grade"}
+    for name, seconds in found["seconds"].items():
+        lines.append(f"  {names[name]:<20}{seconds:>8.1f} s{found['per_minute'][name]:>8.1f} a minute")
+    if "ratio" in found:
+        lines.append(f"  {found['ratio']:.1f} times the submissions per minute")
+    growth, end = found["kilobytes_per_submission"], found["megabytes_at_the_end"]
+    lines.append(
+        f"  memory in the second half of the class: a worker {growth['workers']:+.1f} kB a submission "
+        f"({end['worker']} MB at the end), the writer {growth['writer']:+.1f} kB ({end['writer']} MB)"
+    )
+    return "\n".join(lines + [f"  failed: {reason}" for reason in found["failed"]])
