@@ -257,19 +257,21 @@ def test_the_inverse_square_root_is_followed_when_the_config_says_so():
     assert rates == pytest.approx([0.5, *((2 / step) ** 0.5 for step in range(2, 9))])
 
 
-def test_ctrl_c_within_a_step_is_heard_after_it_and_its_callback():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_within_a_step_is_heard_after_it_and_its_callback(number):
     expected = losses(training())
     run, heard = training(), []
 
     def press(*arguments):
         if run.step == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     hook = run.model.encoder.register_forward_pre_hook(press)
     with pytest.raises(KeyboardInterrupt):
         fit(run, lambda progress: heard.append(progress.step))
     assert heard == [1, 2, 3] and run.step == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     hook.remove()
     losses(run)
     assert run.losses == expected

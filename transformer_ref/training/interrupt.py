@@ -1,17 +1,19 @@
-"""Ctrl-C between two steps and never within one, so that what it leaves can be resumed exactly."""
+"""Ctrl-C, or a machine's notice to end, between two steps and never within one: what is left is resumed exactly."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}  # what we take the place of
+
 
 @contextmanager
 def interrupts_held_back() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back while the block lasts; calling what is yielded raises it, if it was pressed meanwhile.
+    """Hold Ctrl-C and SIGTERM back while the block lasts; calling what is yielded raises KeyboardInterrupt for them.
 
-    A second Ctrl-C is not held back. Where Python's usual handling of Ctrl-C is not in force (another thread,
-    another handler), nothing is changed.
+    A second one is not held back. Where Python's usual handling is not in force (another thread, another handler),
+    nothing is changed.
     """
     pressed = False
 
@@ -25,12 +27,12 @@ def interrupts_held_back() -> Iterator[Callable[[], None]]:
         if pressed:
             raise KeyboardInterrupt
 
-    usual = (threading.current_thread() is threading.main_thread()
-             and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
-    if usual:
-        signal.signal(signal.SIGINT, press)
+    in_main = threading.current_thread() is threading.main_thread()
+    ours = [number for number, usual in USUAL.items() if in_main and signal.getsignal(number) == usual]
+    for number in ours:
+        signal.signal(number, press)
     try:
         yield raise_if_pressed
     finally:
-        if usual:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in ours:
+            signal.signal(number, USUAL[number])
