@@ -8,8 +8,9 @@ from axe_playwright_python.sync_playwright import Axe
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "05_self_attention"
-CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
-PAGES = ["index", *CHAPTERS, "notation", "references"]
+CONTENTS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+CHAPTERS = re.findall(r"- file: (\d\d_\S+)", CONTENTS)
+PAGES = ["index", *CHAPTERS, "notation", "references", *re.findall(r"- file: (teach/\S+)", CONTENTS)]
 
 pytestmark = pytest.mark.browser
 

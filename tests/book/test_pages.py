@@ -127,7 +127,7 @@ def test_frames_stay_under_a_megabyte(book):
 
 
 def test_no_page_loads_anything_from_another_server(book):
-    for path in sorted(book.site.glob("*.html")):
+    for path in sorted(book.site.rglob("*.html")):
         page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
         loading = page.select("script[src], link[href], img[src], iframe[src]")
         loaded = [node.get("src") or node.get("href") for node in loading]
