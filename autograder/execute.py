@@ -44,7 +44,7 @@ class JudgedExecute(NbGraderPreprocessor):
         """
         try:
             backend = backends.choose(self.sandbox)
-        except SandboxError as error:
+        except course.CourseError as error:
             raise SystemExit(str(error)) from error  # of the whole batch: the next submission would fare no better
         if backend.name == TRUST:
             self.log.warning("SUBMISSIONS ARE TRUSTED: they run with all of your rights and can change any grade.")

@@ -85,11 +85,15 @@ class Runner:
             except OSError as error:
                 raise SandboxError(f"The sandbox {backend.name} cannot be started: {error}") from error
             self._control = self._met(listener)
-        self._control.settimeout(START_SECONDS)
-        threads = self._received()["ready"]
-        if threads != 1:
-            raise SandboxError(f"The sandbox's warm process has {threads} threads; only one that has 1 can fork.")
-        self._control.settimeout(REPLY_SECONDS)
+        try:
+            self._control.settimeout(START_SECONDS)
+            threads = self._received()["ready"]
+            if threads != 1:
+                raise SandboxError(f"The sandbox's warm process has {threads} threads; only one that has 1 can fork.")
+            self._control.settimeout(REPLY_SECONDS)
+        except SandboxError:
+            self.close()
+            raise
 
     @contextlib.contextmanager
     def submission(self) -> Iterator["Submission"]:

@@ -151,11 +151,11 @@ BACKENDS = {
 def choose(name: str = "") -> Backend:
     """The backend that the environment names, else the one of that name, else the first that can isolate here.
 
-    Raises SandboxError saying why each cannot, and what overrides.
+    Raises SandboxError saying why each cannot, and what overrides; CourseError for an unknown name.
     """
     name = os.environ.get(SANDBOX) or name
     if name and name not in BACKENDS:
-        raise SandboxError(f"There is no sandbox {name!r}. The sandboxes are: {', '.join(BACKENDS)}.")
+        raise CourseError(f"There is no sandbox {name!r}. The sandboxes are: {', '.join(BACKENDS)}.")
     reasons = []
     for candidate in [name] if name else [each for each in BACKENDS if each != TRUST]:
         reason = why_not(candidate)

@@ -10,7 +10,7 @@ import pytest
 import sample_class
 from sample_class import ASSIGNMENT
 
-from autograder import execute, runner
+from autograder import course, execute, runner
 from autograder.runner import Ended, Runner
 from autograder.sandbox import backends
 from autograder.sandbox.backends import BACKENDS, TRUST, Place, SandboxError
@@ -166,7 +166,7 @@ def test_an_installed_copy_of_our_packages_is_hidden(name, monkeypatch):
 
 def test_an_unknown_sandbox_is_named(monkeypatch):
     monkeypatch.setenv(backends.SANDBOX, "nonsense")
-    with pytest.raises(SandboxError, match="no sandbox 'nonsense'. The sandboxes are: bubblewrap"):
+    with pytest.raises(course.CourseError, match="no sandbox 'nonsense'. The sandboxes are: bubblewrap"):
         backends.choose()
 
 
