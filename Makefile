@@ -30,7 +30,7 @@ files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ip
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course sample-class translator serve test clean
+.PHONY: help setup site release course sample-class translator serve test bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "  make course    everything: set up, build the book, release the exercises, grade a sample class, train a translator"
 	@echo "  make serve     the book and JupyterLab on this machine"
 	@echo "  make test      every check this machine can run"
+	@echo "  make bench     training and decoding beside what people would pick instead, as ratios"
 	@echo "  make setup     the environment in .venv (TORCH_INDEX=... takes torch from another index)"
 	@echo "  make site      the book in build/site"
 	@echo "  make release   exercises/ from solutions/"
@@ -154,6 +155,9 @@ serve: setup site
 test: setup
 	@$(PYTHON_HERE) -m ruff check .
 	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+bench: setup
+	@$(PYTHON_HERE) -m transformer_ref benchmark
 
 clean:
 	@rm -rf build .pytest_cache .ruff_cache .hypothesis *.egg-info

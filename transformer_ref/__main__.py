@@ -1,6 +1,7 @@
-"""`python -m transformer_ref`: train, translate, evaluate."""
+"""`python -m transformer_ref`: train, translate, evaluate, export, benchmark."""
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -8,11 +9,15 @@ from pathlib import Path
 
 import torch
 
+from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
 from transformer_ref.config import PRECISIONS
 from transformer_ref.data.download import DownloadError
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
+from transformer_ref.interop.ctranslate2 import save_ctranslate2
+from transformer_ref.interop.marian import save_marian
+from transformer_ref.interop.onnx import save_onnx
 from transformer_ref.training.checkpoint import load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
@@ -42,6 +47,13 @@ EXAMPLES = {
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
   python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
+    "export": """examples:
+  python -m transformer_ref export --format onnx --output build/onnx
+  python -m transformer_ref export --format ctranslate2 --quantization int8 --output build/ctranslate2""",
+    "benchmark": """examples:
+  python -m transformer_ref benchmark                   beside every peer that is installed, some ten minutes
+  python -m transformer_ref benchmark --work greedy beam
+  python -m transformer_ref benchmark --record          keeps the result and writes its table into README.md""",
 }
 
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
@@ -70,10 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the three commands."""
+    """Return the parser of the commands."""
     top = argparse.ArgumentParser(prog="python -m transformer_ref",
                                   description="Train a Transformer and translate with it.")
-    commands = top.add_subparsers(required=True, metavar="train | translate | evaluate")
+    commands = top.add_subparsers(required=True, metavar="train | translate | evaluate | export | benchmark")
 
     training = _command(commands, "train", run_train, "learn from a corpus and leave a checkpoint")
     training.add_argument("--corpus", choices=sorted(RECIPES), default="grammar",
@@ -110,6 +122,22 @@ def parser() -> argparse.ArgumentParser:
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     evaluating.add_argument("--beam", metavar="N", type=int, default=5,
                             help="hypotheses kept at each step (default: 5)")
+
+    exporting = _command(commands, "export", run_export, "write a checkpoint in another library's form")
+    _add_checkpoint(exporting)
+    exporting.add_argument("--format", choices=("onnx", "ctranslate2", "marian"), required=True)
+    exporting.add_argument("--output", metavar="DIR", type=Path, required=True, help="the folder to write")
+    exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
+
+    measuring = _command(commands, "benchmark", run_benchmark,
+                         "measure training and decoding beside what people would pick instead")
+    measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
+    measuring.add_argument("--repeats", metavar="N", type=int, default=3,
+                           help="rounds to take the median of (default: 3)")
+    measuring.add_argument("--output", metavar="DIR", type=Path, default=Path("build/benchmark"),
+                           help="where benchmark.json goes (default: %(default)s)")
+    measuring.add_argument("--record", action="store_true",
+                           help="measure nothing; keep the last result and write its table into README.md")
     return top
 
 
@@ -206,6 +234,32 @@ def run_evaluate(options: argparse.Namespace) -> None:
         scores[name] = result
     if add_scores(options.checkpoint, options.split, options.beam, scores):
         print(f"added to {options.checkpoint / PAGE_FILE}")
+
+
+def run_export(options: argparse.Namespace) -> None:
+    """Write what another library reads."""
+    if options.quantization and options.format != "ctranslate2":
+        raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
+    model = _translator(options)[0].model
+    if options.format == "onnx":
+        save_onnx(model, options.output)
+    elif options.format == "ctranslate2":
+        save_ctranslate2(model, options.output, options.quantization)
+    else:
+        save_marian(model, options.output)
+    _say(f"written to {options.output}")
+
+
+def run_benchmark(options: argparse.Namespace) -> None:
+    """Measure and print the table, or record what was measured."""
+    if options.record:
+        record(options.output / RESULT_FILE, Path("README.md"))
+        return
+    from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
+
+    device = choose_device(options.device)
+    benchmark(options.output, device, options.work, repeats=options.repeats, say=_say)
+    print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
 
 
 def _command(commands, name: str, function, text: str) -> argparse.ArgumentParser:

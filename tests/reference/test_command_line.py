@@ -145,6 +145,9 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
 @pytest.mark.parametrize(("arguments", "message"), [
     (["translate", "--checkpoint", "no/where", "Hello."], "checkpoint: expected the file no/where/model.safetensors"),
     (["translate", "--checkpoint", "no/where", "--device", "cuda:99", "Hello."], "device: expected"),
+    (["export", "--format", "onnx", "--quantization", "int8", "--output", "x"], "quantization: expected none"),
+    (["benchmark", "--record", "--output", "no/where"], "benchmark: expected the file no/where/benchmark.json"),
+    (["benchmark", "--repeats", "0"], "repeats: expected at least 1, got 0"),
     (["train", "--device", "tpu"], "device: expected"),
     (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
     (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
@@ -175,7 +178,21 @@ def test_an_unknown_split_is_one_line_and_status_two(checkpoint, capsys):
     assert "split: expected one of train, validation, test, held_out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["train", "translate", "evaluate"])
+@pytest.mark.parametrize(("kind", "files"), [
+    ("onnx", {"encoder.onnx", "decoder.onnx"}), ("ctranslate2", {"model.bin", "config.json"})])
+def test_export_writes_what_the_other_library_reads(kind, files, checkpoint, tmp_path, capsys):
+    pytest.importorskip(kind)
+    assert main(["export", "--checkpoint", str(checkpoint), "--format", kind, "--output", str(tmp_path)]) == 0
+    assert files <= {path.name for path in tmp_path.iterdir()}
+    assert f"written to {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_model_that_the_other_library_cannot_hold_is_one_line_and_status_two(checkpoint, tmp_path, capsys):
+    assert main(["export", "--checkpoint", str(checkpoint), "--format", "marian", "--output", str(tmp_path)]) == 2
+    assert "norm_first: expected False, which Marian has, got True" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "translate", "evaluate", "export", "benchmark"])
 def test_help_has_examples_a_newcomer_can_copy(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

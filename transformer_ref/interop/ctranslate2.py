@@ -1,14 +1,19 @@
 """A model for CTranslate2, which decodes on CPUs and GPUs without torch, in 8 bits if asked to."""
 
-from pathlib import Path
+from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
 from transformer_ref.model.encoder import EncoderLayer
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 from transformer_ref.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH"}  # our name -> theirs
 

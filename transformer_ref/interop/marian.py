@@ -73,7 +73,7 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
                                                torch.zeros(config.target_vocabulary)).unsqueeze(0)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(_their_config(config), indent=2) + "\n", encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps(their_config(config), indent=2) + "\n", encoding="utf-8")
 
 
 def _our_config(theirs: dict[str, Any]) -> ModelConfig:
@@ -97,7 +97,8 @@ def _our_config(theirs: dict[str, Any]) -> ModelConfig:
         scale_embedding=theirs["scale_embedding"], output_bias=True)
 
 
-def _their_config(config: ModelConfig) -> dict[str, Any]:
+def their_config(config: ModelConfig) -> dict[str, Any]:
+    """Return the arguments of the `transformers.MarianConfig` of this size."""
     return {
         "architectures": ["MarianMTModel"], "model_type": "marian", "is_encoder_decoder": True,
         "vocab_size": config.target_vocabulary, "decoder_vocab_size": config.target_vocabulary,

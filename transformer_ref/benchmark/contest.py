@@ -1,0 +1,76 @@
+"""Who does the same work faster: everyone in turn, several times, and the median counts.
+
+On a machine that is busy with other things for a while, all contenders suffer alike; a ratio of two medians says more
+than either speed.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+
+
+class Contender(NamedTuple):
+    """Somebody who does a piece of work.
+
+    name: OURS, or a peer's; precision: "fp32", "bf16", "int8", or how else it computes.
+    work: does the piece and returns how much that was, in tokens or sentences.
+    """
+
+    name: str
+    precision: str
+    work: Callable[[], int]
+
+
+class Row(NamedTuple):
+    """One line of the result. Speeds are target tokens or sentences a second."""
+
+    work: str  # training, greedy or beam
+    config: str  # d256 or d128
+    precision: str  # ours: fp32 or bf16
+    peer: str
+    ours: float
+    theirs: float
+    ratio: float
+    share_of_peak: float | None  # of the machine's rate of a large matrix product in that precision; training only
+
+
+OURS = "transformer_ref"
+
+
+def contest(contenders: Sequence[Contender], repeats: int, say: Callable[[str], None]) -> list[float]:
+    """Return each contender's speed: the median of `repeats` rounds, after one that does not count."""
+    speeds: list[list[float]] = [[] for _ in contenders]
+    for turn in range(repeats + 1):
+        say(f"  round {turn} of {repeats}" + (" (a warm-up)" if turn == 0 else ""))
+        for contender, measured in zip(contenders, speeds, strict=True):
+            start = time.perf_counter()
+            done = contender.work()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            if turn:
+                measured.append(done / (time.perf_counter() - start))
+    return [statistics.median(each) for each in speeds]
+
+
+def rows_of(work: str, config: str, contenders: Sequence[Contender], speeds: Sequence[float],
+            share_of_peak: Callable[[str, float], float | None]) -> list[Row]:
+    """Return one row for each of our precisions and each peer.
+
+    Beside our fp32 stands the peer in fp32 (or in int8, which only some have); beside our bf16 whatever of the
+    peer's was fastest. share_of_peak: of a precision and a speed.
+    """
+    measured = list(zip(contenders, speeds, strict=True))
+    rows = []
+    for mine, ours in measured:
+        if mine.name != OURS:
+            continue
+        for peer in dict.fromkeys(contender.name for contender, _ in measured if contender.name != OURS):
+            of_peer = [(contender.precision, speed) for contender, speed in measured if contender.name == peer]
+            alike = [speed for precision, speed in of_peer if precision in ("fp32", "int8")]
+            theirs = max(alike if mine.precision == "fp32" and alike else [speed for _, speed in of_peer])
+            rows.append(Row(work, config, mine.precision, peer, ours, theirs, ours / theirs,
+                            share_of_peak(mine.precision, ours)))
+    return rows

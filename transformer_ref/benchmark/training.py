@@ -1,0 +1,148 @@
+"""Training steps, ours and those of the models people would pick instead, on the same batches."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.benchmark.contest import OURS, Contender
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.interop.marian import their_config
+from transformer_ref.interop.torch_transformer import torch_transformer
+from transformer_ref.model.masks import causal_mask
+from transformer_ref.model.positional_encoding import sinusoidal_table
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.trainer import train_step
+
+SENTENCES, MEAN_LENGTH, DEVIATION = 2_000, 14, 5  # lengths alike Multi30k's
+TOKENS_PER_BATCH = 4_096
+BATCHES = 2  # in one turn of a contender
+SETTINGS = TrainingConfig(muon_rate=0.0, learning_rate=1e-3, tokens_per_batch=TOKENS_PER_BATCH)  # AdamW for all
+Forward = Callable[[Batch], Tensor]
+
+
+def invented_batches(vocabulary: int) -> Iterator[Batch]:
+    """Yield batches of sentences of a natural length and no meaning, without end and always the same ones."""
+    drawing = torch.Generator().manual_seed(1)
+    lengths = (torch.randn(SENTENCES, generator=drawing) * DEVIATION + MEAN_LENGTH).clamp(3, 40).long().tolist()
+    sides = [[torch.randint(4, vocabulary, (length + shift,), generator=drawing).tolist() for length in lengths]
+             for shift in (0, 1)]
+    return iter(BatchStream(*sides, TOKENS_PER_BATCH, pad=0, bos=1, eos=2, seed=1))
+
+
+def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
+    """Return us in each precision and every peer that is installed, in fp32 and, where we are in bf16, in both."""
+    contenders = [Contender(OURS, precision, _ours(config, device, precision)) for precision in precisions]
+    peers: list[tuple[str, Callable[[ModelConfig], tuple[nn.Module, Callable[[nn.Module], Forward]]]]] = [
+        ("torch.nn.Transformer", _torch)]
+    if find_spec("transformers"):
+        peers.append(("Hugging Face Marian", _marian))
+    if find_spec("x_transformers"):
+        peers.append(("x-transformers", _x_transformers))
+    for name, build in peers:
+        contenders += [Contender(name, precision, _theirs(*build(config), config, device, precision == "bf16"))
+                       for precision in precisions]
+    return contenders
+
+
+def _ours(config: ModelConfig, device: torch.device, precision: str) -> Callable[[], int]:
+    model = Transformer(config, torch.Generator().manual_seed(1)).to(device)
+    optimizer, bf16_copy = build_optimizer(model, SETTINGS), BF16Copy(model) if precision == "bf16" else None
+    batches = invented_batches(config.target_vocabulary)
+
+    def work() -> int:
+        return sum(train_step(model, batch.to(device), optimizer, config.pad, SETTINGS.clip, SETTINGS.label_smoothing,
+                              bf16_copy).tokens for batch in itertools.islice(batches, BATCHES))
+
+    return work
+
+
+def _theirs(model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: ModelConfig, device: torch.device,
+            autocast: bool) -> Callable[[], int]:
+    """Return the usual step: forward in bf16 or not, backward, clip, Adam."""
+    model = model.to(device).train()
+    loss_of_batch = loss_of(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+    batches = invented_batches(config.target_vocabulary)
+
+    def work() -> int:
+        tokens = 0
+        for batch in itertools.islice(batches, BATCHES):
+            batch = batch.to(device)
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+                loss = loss_of_batch(batch)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)
+            optimizer.step()
+            loss.item()
+            tokens += int((batch.target_labels != config.pad).sum())
+        return tokens
+
+    return work
+
+
+def _cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
+    return nn.functional.cross_entropy(logits.flatten(0, 1), batch.target_labels.flatten(), ignore_index=0,
+                                       label_smoothing=SETTINGS.label_smoothing)
+
+
+class _AroundTorch(nn.Module):
+    """What a tutorial puts around `torch.nn.Transformer`: a tied table, positions, dropout."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.table = nn.Embedding(config.target_vocabulary, config.d_model)
+        nn.init.normal_(self.table.weight, std=config.d_model ** -0.5)
+        self.register_buffer("positions", sinusoidal_table(config.max_length, config.d_model))
+        self.dropout = nn.Dropout(config.dropout)
+        self.stacks = torch_transformer(config)
+
+    def forward(self, batch: Batch) -> Tensor:
+        source, target = batch.source, batch.target_input
+        padding, length = source == 0, target.shape[1]
+        hidden = self.stacks(self._embedded(source), self._embedded(target), src_key_padding_mask=padding,
+                             memory_key_padding_mask=padding, tgt_mask=~causal_mask(length, device=target.device))
+        return hidden @ self.table.weight.T  # (batch, target, vocabulary)
+
+    def _embedded(self, ids: Tensor) -> Tensor:
+        scaled = self.table(ids) * self.table.embedding_dim ** 0.5
+        return self.dropout(scaled + self.positions[:ids.shape[1]])  # (batch, length, d_model)
+
+
+def _torch(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forward]]:
+    return _AroundTorch(config), lambda model: lambda batch: _cross_entropy(model(batch), batch)
+
+
+def _marian(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forward]]:
+    from transformers import MarianConfig, MarianMTModel
+
+    def loss_of(model: nn.Module) -> Forward:
+        return lambda batch: _cross_entropy(
+            model(input_ids=batch.source, attention_mask=batch.source != 0,
+                  decoder_input_ids=batch.target_input, use_cache=False).logits, batch)
+
+    return MarianMTModel(MarianConfig(**their_config(config))), loss_of
+
+
+def _x_transformers(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forward]]:
+    from x_transformers import XTransformer
+
+    sides = {f"{side}_{name}": value for side, depth in (("enc", config.encoder_layers), ("dec", config.decoder_layers))
+             for name, value in (("num_tokens", config.target_vocabulary), ("depth", depth), ("heads", config.heads),
+                                 ("max_seq_len", config.max_length), ("ff_mult", config.d_ff // config.d_model),
+                                 ("attn_dim_head", config.d_head), ("attn_flash", True))}
+    model = XTransformer(dim=config.d_model, tie_token_emb=True, pad_value=0, ignore_index=0, **sides)
+
+    def loss_of(model: nn.Module) -> Forward:
+        def loss(batch: Batch) -> Tensor:  # it shifts the target itself, so it is given one token more
+            whole = torch.cat([batch.target_input, batch.target_labels[:, -1:]], dim=1)
+            return model(batch.source, whole, mask=batch.source != 0)
+        return loss
+
+    return model, loss_of
