@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TARGETS = ["help", "setup", "site", "release", "course", "serve", "test", "clean"]
+TARGETS = ["help", "setup", "site", "release", "course", "serve", "test", "bench", "clean"]
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
