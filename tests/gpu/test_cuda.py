@@ -3,12 +3,17 @@
 import pytest
 import torch
 
-from transformer_ref.config import ModelConfig
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.data.batching import Batch
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.device import choose_device
+from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.model.attention import explicit_attention, fused_attention
+from transformer_ref.model.dropout import Dropout
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.trainer import train_step
 
 pytestmark = [pytest.mark.gpu,
               pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
@@ -66,3 +71,36 @@ def test_every_kernel_gives_zeros_to_a_query_without_keys(dtype):
     for output in (explicit, fused):
         gradients = torch.autograd.grad(output.sum(), (query, key, value))
         assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("in_bf16", [False, True])
+def test_a_training_step_moves_the_weights_as_on_the_cpu(in_bf16):
+    config = ModelConfig(11, 11, d_model=12, heads=3, encoder_layers=2, decoder_layers=1, d_ff=20, dropout=0.0,
+                         tie_embeddings=True, max_length=17)
+    ids = torch.randint(3, 11, (3, 4, 5), generator=torch.Generator().manual_seed(7))
+    results, gradients = [], []
+    for device in ("cpu", "cuda"):
+        model = Transformer(config, torch.Generator().manual_seed(3)).to(device)
+        optimizer = build_optimizer(model, TrainingConfig(muon_rate=0.0))
+        bf16_copy = BF16Copy(model) if in_bf16 else None
+        results.append(train_step(model, Batch(*ids).to(torch.device(device)), optimizer, 0, 1.0, 0.1, bf16_copy))
+        gradients.append(torch.cat([parameter.grad.flatten().cpu() for parameter in model.parameters()]))
+    assert results[0].loss == pytest.approx(results[1].loss, rel=0.02 if in_bf16 else 1e-4)
+    assert torch.cosine_similarity(*gradients, dim=0) > (0.999 if in_bf16 else 0.999999)
+
+
+def test_bf16_is_chosen_where_the_gpu_is_fast_in_it():
+    major, _ = torch.cuda.get_device_capability()
+    assert choose_precision("auto", torch.device("cuda")) == (torch.bfloat16 if major >= 8 else torch.float32)
+
+
+def test_dropout_zeroes_the_share_that_was_asked_for():
+    share = (Dropout(0.25)(torch.ones(1_000, 1_000, device="cuda")) == 0).float().mean().item()
+    assert share == pytest.approx(0.25, abs=0.003)
+
+
+def test_the_benchmark_s_training_runs_on_the_gpu(tmp_path, monkeypatch):
+    from transformer_ref.benchmark import run, training
+    monkeypatch.setattr(training, "TOKENS_PER_BATCH", 256)
+    rows = run.benchmark(tmp_path, torch.device("cuda"), ["training"], ["d128"], repeats=1, say=lambda words: None)
+    assert {row.peer for row in rows} >= {"torch.nn.Transformer"} and all(row.ours > 0 for row in rows)
