@@ -6,6 +6,7 @@ catalogue: right answers in three styles, three known mistakes, a blank, and a n
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from autograder import catalogue, course, dashboard, results
 from autograder.exercise import Assignment, Exercise
 from autograder.release import answer_cells
+from autograder.sandbox import backends
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = catalogue.find_assignment("05_self_attention")
@@ -76,6 +78,15 @@ def submit(folder: Path, student: str, cells: Mapping[str, str], assignment: Ass
     return path
 
 
+def trust_where_nothing_isolates() -> None:
+    """Let invented students run without a sandbox on a machine that has none; a real class is refused there."""
+    try:
+        backends.choose()
+    except backends.SandboxError as error:
+        print(f"{error}\nThese students are invented, so they run all the same.", file=sys.stderr)
+        os.environ[backends.SANDBOX] = backends.TRUST
+
+
 def nbgrader(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     """Run one nbgrader command in the course; returns the completed process with its output."""
     command, environment = course.nbgrader_command(*arguments)
@@ -112,6 +123,7 @@ def _mistaken(name: str, *exercises: str) -> dict[str, str]:
 
 def main(folder: Path) -> int:
     """Grade the sample class, with progress, and print what everyone earned."""
+    trust_where_nothing_isolates()
     write_course(folder)
     steps = {
         "releasing the exercises": ("generate_assignment", ASSIGNMENT.id),
