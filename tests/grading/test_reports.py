@@ -13,8 +13,11 @@ from sample_class import ASSIGNMENT
 
 from autograder import __main__ as command_line
 from autograder import catalogue, dashboard, results, reteach
+from autograder.diagnose import namespace_of
+from autograder.judge import judge
+from autograder.observe import LocalPeer
 from autograder.release import answer_cells
-from autograder.verdict import Verdict
+from autograder.verdict import Verdict, render
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -30,6 +33,7 @@ ROSTER = [
     Work("gil", answers={}, repaired="The file could not be read as a notebook: it ends early."),
     Work("hal", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, message="attend: einsum is not allowed here.", forbidden=True)}),
     Work("ian", answers={"attend": "def atend(W, V):\n    return W @ V\n"}),
+    Work("jon", answers=mistaken("attention-weights", "exponential without care")),
     Work("ida", "Ida", "Absent", answers=None),
 ]  # fmt: skip
 
@@ -101,6 +105,20 @@ def test_feedback_tells_blank_missing_forbidden_and_unchecked_apart(feedback):
     assert "nothing to check yet" in part(feedback("ian"), "attend")
 
 
+@pytest.mark.parametrize("student", ["ben", "jon"])
+def test_every_number_on_a_feedback_page_comes_from_a_visible_check_or_the_answer_itself(feedback, student):
+    work = next(work for work in ROSTER if work.id == student)
+    sources = {**sample_class.solved(), **work.answers}
+    seen_before = " ".join(sources.values())
+    for exercise in ASSIGNMENT.exercises:
+        peer = LocalPeer(namespace_of(judged_class.SET_UP + sources[exercise.id]))
+        seen_before += render(judge(exercise, peer, None))
+    decimal = r"\d+\.\d\d+(?!\d| of )"  # points, which are followed by "of", aside
+    numbers = set(re.findall(decimal, feedback(student).find("main").get_text(" ")))
+    assert numbers <= set(re.findall(decimal, seen_before))
+    assert bool(numbers) == (student == "ben")
+
+
 def test_feedback_shows_nothing_that_a_notebook_printed(folder, feedback):
     """An answer can keep the hidden inputs that it is asked with, and a later cell can print them."""
     path = folder / "classroom" / "autograded" / "ada" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
@@ -132,7 +150,7 @@ def test_no_page_runs_a_students_script_or_asks_another_server(feedback, overvie
 
 def test_the_dashboard_counts_each_mistake_and_names_who_made_it(overview):
     (card,) = [card for card in overview.select("section.card") if "attention_weights: no scaling" in card.h3.get_text()]
-    assert "2 of 9" in card.get_text()
+    assert "2 of 10" in card.get_text()
     assert [item.get_text() for item in card.select("li")] == ["Cleo O'Hara", "Ben Ünal"]
     assert card.find("a")["href"] == "https://book.example/05_self_attention.html#sec-05-why-divide"
 
@@ -164,7 +182,7 @@ def test_every_score_is_in_one_column_of_the_chart_and_full_marks_in_the_last(ov
     columns = dashboard.chart([0.0, 2.9, 3.0, 29.99, 30.0], 30.0)
     assert [column.count for column in columns] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 2]
     words = overview.find("svg")["aria-label"]
-    assert sum(map(int, re.findall(r"(\d+) between", words))) == 9
+    assert sum(map(int, re.findall(r"(\d+) between", words))) == 10
 
 
 def test_the_slowest_cell_comes_with_its_times(overview):
