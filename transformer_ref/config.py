@@ -134,7 +134,7 @@ class TrainingConfig:
     Raises ValueError naming the field.
     """
 
-    steps: int = 1_350
+    steps: int = 2_000
     minutes: float | None = None
     tokens_per_batch: int = 1_024
     accumulation: int = 1

@@ -17,6 +17,7 @@ from transformer_ref.data.meaning import (
     Reference,
     Sentence,
     adjectives,
+    adjectives_of,
     ambiguous_noun,
     nouns,
     nouns_of,
@@ -63,7 +64,9 @@ def phrase(text: str) -> NounPhrase:
     if last[0].isupper() and group:
         noun = noun.capitalized()
     determiner = {"an": "a"}.get(determiner, PLURAL_DETERMINERS.get(determiner, determiner))
-    return NounPhrase(noun, number, determiner, tuple(adjectives()[word] for word in words))
+    fitting = {each.english: each for each in adjectives_of(noun.kind)} if words else {}
+    chosen = tuple(fitting.get(word, adjectives()[word]) for word in words)
+    return NounPhrase(noun, number, determiner, chosen)
 
 
 def attached(text: str) -> Attachment:
@@ -175,9 +178,10 @@ def test_determiners_agree_with_the_noun_they_stand_before(italian_sentences):
 
 def test_every_adjective_agrees_with_its_noun(italian_sentences):
     forms, checked = genders(), 0
-    after = {italian.adjective_form(each.italian, gender, number): set() for each in adjectives().values()
+    known = {*adjectives().values(), *(each for kind in lexicon.ADJECTIVES_OF_KIND for each in adjectives_of(kind))}
+    after = {italian.adjective_form(each.italian, gender, number): set() for each in known
              if not each.before for gender in "mf" for number in "sp"}
-    for each in adjectives().values():
+    for each in known:
         for gender in "mf":
             for number in "sp":
                 if not each.before:
@@ -225,8 +229,8 @@ def test_equal_seeds_give_equal_corpora_and_others_do_not():
 def test_the_first_sentences_are_the_same_on_every_machine():
     first = build_corpus(train=2, validation=0, test=0, held_out=0).train
     assert [(pair.english, pair.italian) for pair in first] == [
-        ("Did she help my grandfather last night?", "Ha aiutato mio nonno ieri sera?"),
-        ("His peach will not be big.", "La sua pesca non sarà grande.")]
+        ("She helped my grandfather and saw him.", "Ha aiutato mio nonno e l'ha visto."),
+        ("I finished her old German diary this morning.", "Ho finito il suo vecchio diario tedesco stamattina.")]
 
 
 def test_a_smaller_corpus_is_the_beginning_of_a_larger_one():

@@ -64,7 +64,7 @@ NOUNS = {
         monitor monitor monitor m; server server server m; workstation postazione postazioni f""",
     "building": """
         house casa case f; kitchen cucina cucine f; bedroom camera camere f; castle castello castelli m;
-        apartment appartamento appartamenti m; villa villa ville f; attic soffitta soffitte f;
+        apartment appartamento appartamenti m; cottage villetta villette f; attic soffitta soffitte f;
         room stanza stanze f; studio studio studi m""",
     "water": """
         river fiume fiumi m; lake lago laghi m; stream ruscello ruscelli m; canal canale canali m;
@@ -146,10 +146,10 @@ ADJECTIVES_AFTER = """
         strange strano; expensive costoso; Italian italiano; German tedesco; tired stanco; rich ricco;
         long lungo; friendly simpatico; elegant elegante; heavy pesante; modern moderno; dirty sporco;
         famous famoso; fresh fresco; cold freddo; delicious delizioso; tall alto; ancient antico;
-        quiet tranquillo; practical pratico; happy felice"""
+        quiet tranquillo; practical pratico; happy felice; strong forte"""
 ADJECTIVES_OF_KIND = {
-    "person": "old young good rich friendly elegant Italian German famous tall tired happy",
-    "stranger": "old young good rich elegant Italian German famous tall tired happy",
+    "person": "old young good rich friendly elegant Italian German famous tall tired happy strong",
+    "stranger": "old young good rich elegant Italian German famous tall tired happy strong",
     "kin": "old young rich friendly elegant famous tall tired happy",
     "food": "good small big fresh cold delicious Italian",
     "drink": "good fresh cold Italian delicious",
@@ -160,13 +160,18 @@ ADJECTIVES_OF_KIND = {
     "closable": "old new small big beautiful red black white green yellow blue heavy modern dirty",
     "surface": "old new small big white black elegant modern dirty practical",
     "place": "old new small big beautiful famous ancient modern quiet Italian elegant",
-    "animal": "old young small big beautiful white black strange fast tired",
-    "device": "old new small big fast expensive modern black white practical",
-    "building": "old new small big beautiful elegant modern ancient quiet",
+    "animal": "old young small big beautiful white black strange fast tired strong",
+    "device": "old new small big fast expensive modern black white practical quiet strong",
+    "building": "old new small big beautiful elegant modern ancient quiet strong",
     "water": "small big beautiful quiet famous ancient",
-    "business": "old new famous rich Italian German",
-    "sport": "young old new good famous strange tired Italian German fast",
+    "business": "old new famous rich Italian German quiet strong",
+    "sport": "young old new good famous strange tired Italian German fast quiet strong",
     "vehicle": "old new small big fast red black white green yellow blue expensive modern Italian German",
+}
+# What an adjective of the list above becomes with nouns of a kind.
+ADJECTIVE_SENSES = {
+    "quiet": {"device": "silenzioso", "business": "silenzioso", "sport": "silenzioso"},
+    "strong": {"device": "potente", "business": "potente", "building": "solido"},
 }
 
 # word: how its senses attach to a cue ("the bank near the river"), the verbs that fit every sense besides those that

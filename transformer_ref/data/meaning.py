@@ -185,8 +185,10 @@ def nouns_of(*kinds: str) -> list[Noun]:
 
 @cache
 def adjectives_of(kind: str) -> list[Adjective]:
-    """Return the adjectives that make sense with nouns of this kind."""
-    return [adjectives()[each] for each in lexicon.ADJECTIVES_OF_KIND[kind].split()]
+    """Return the adjectives that make sense with nouns of this kind, each in the sense it has with them."""
+    fitting = [adjectives()[each] for each in lexicon.ADJECTIVES_OF_KIND[kind].split()]
+    senses = lexicon.ADJECTIVE_SENSES
+    return [replace(each, italian=senses.get(each.english, {}).get(kind, each.italian)) for each in fitting]
 
 
 @cache

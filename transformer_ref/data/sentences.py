@@ -28,7 +28,7 @@ from transformer_ref.data.meaning import (
 Item = TypeVar("Item")
 
 # How often each shape of sentence, each tense and each turn is drawn.
-SHAPES = {"rest_or_motion": 2, "quality": 1, "object": 3, "left_on": 0.6, "clitic": 2.4, "cue": 7,
+SHAPES = {"rest_or_motion": 2, "quality": 1, "object": 3, "left_on": 0.6, "clitic": 2.4, "cue": 10,
           "telling_verb": 1.5}
 CUE_PLACES = {"after": 4, "opening": 3, "clause before": 3}
 ADJECTIVE_COUNTS = {0: 5, 1: 3, 2: 1}

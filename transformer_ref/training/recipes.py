@@ -46,7 +46,7 @@ RECIPES = {
         languages=("en", "it"), output="build/translator", learn_tokenizer=WordTokenizer.build,
         model=dict(d_model=128, heads=4, encoder_layers=2, decoder_layers=1, d_ff=256, dropout=0.0,
                    norm_first=True, tie_embeddings=True, max_length=128),
-        training=TrainingConfig()),
+        training=TrainingConfig(precision="auto")),
     "multi30k": Recipe(
         languages=("en", "de"), output="build/multi30k", learn_tokenizer=subwords(8_000), model=SMALL,
         training=SMALL_TRAINING,
