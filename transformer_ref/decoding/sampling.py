@@ -1,0 +1,67 @@
+"""The next token drawn at random, likely ones more often (chapter 11).
+
+Three ways to say how daring the draw may be: a temperature sharpens or flattens all probabilities, top-k keeps the k
+likeliest tokens (Fan et al. 2018, section 5.4), top-p the fewest tokens that together reach p (Holtzman et al. 2020,
+section 3.1).
+"""
+
+import torch
+from torch import Tensor
+
+from transformer_ref.model.softmax import softmax
+from transformer_ref.model.transformer import Transformer
+
+
+def sampling_probabilities(logits: Tensor, temperature: float = 1.0, top_k: int | None = None,
+                           top_p: float | None = None) -> Tensor:
+    """Return the probabilities to draw from; those left out are exactly zero, and each row sums to one.
+
+    logits: (..., vocabulary); temperature: above 0, below 1 sharpens; top_k: at least 1, ties with the last are kept;
+    top_p: in (0, 1]. With both, top-p chooses among what top-k kept. Raises ValueError naming the argument.
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature: expected more than 0 (greedy decoding is the limit), got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k: expected at least 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p: expected more than 0 and at most 1, got {top_p}")
+    logits = logits / temperature
+    if top_k is not None and top_k < logits.shape[-1]:
+        weakest = logits.topk(top_k, dim=-1).values[..., -1:]  # (..., 1)
+        logits = logits.masked_fill(logits < weakest, -torch.inf)
+    probabilities = softmax(logits)
+    if top_p is not None and top_p < 1:
+        descending, order = probabilities.sort(dim=-1, descending=True, stable=True)
+        before = descending.cumsum(dim=-1) - descending  # what likelier tokens reach without this one
+        kept = descending.masked_fill(before >= top_p, 0.0)
+        probabilities = torch.zeros_like(kept).scatter(-1, order, kept)
+        probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
+    return probabilities
+
+
+@torch.inference_mode()
+def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, generator: torch.Generator,
+                  temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> Tensor:
+    """Return for each source tokens drawn one after the other.
+
+    model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
+    bos; generator: on the model's device; the rest: see `sampling_probabilities`.
+    Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then pads.
+    Raises ValueError when the model is in training mode.
+    """
+    if model.training:
+        raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
+    config = model.config
+    encoded, cache = model.encode(source_ids), model.new_cache()
+    target = source_ids.new_full((source_ids.shape[0], max_length + 1), config.pad)  # (batch, target)
+    target[:, 0] = config.bos
+    ended = torch.zeros(source_ids.shape[0], dtype=torch.bool, device=source_ids.device)  # (batch,)
+    for step in range(1, max_length + 1):
+        hidden = model.decode(target[:, step - 1:step], encoded, cache).hidden[:, -1]  # (batch, d_model)
+        probabilities = sampling_probabilities(model.logits(hidden).float(), temperature, top_k, top_p)
+        drawn = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)  # (batch,)
+        target[:, step] = drawn.masked_fill(ended, config.pad)
+        ended |= drawn == config.eos
+        if ended.all():
+            return target[:, :step + 1]
+    return target
