@@ -24,15 +24,16 @@ def write_class(folder: Path, count: int) -> tuple[list[str], list[str]]:
     sample_class.lay_out(folder)
     released = nbformat.read(course.notebook_path(sample_class.ROOT, "exercises", ASSIGNMENT), as_version=4)
     blank = {cell["id"]: cell["source"] for cell in released.cells}
+    solved = sample_class.solved()
     broken, honest = [], []
     for number in range(count):
-        path = sample_class.submit(folder, f"s{number:04}-broken", sample_class.solved())
+        path = sample_class.submit(folder, f"s{number:04}-broken", solved)
         notebook = course.read_notebook(path) | {"blank": blank}
         path.write_bytes(damage.drawn(notebook, random.Random(number))[0])
         broken.append(path.parent.parent.name)
         if number % HONEST_EVERY == 0:
             honest.append(f"s{number:04}-honest")
-            sample_class.submit(folder, honest[-1], sample_class.solved())
+            sample_class.submit(folder, honest[-1], solved)
     return broken, honest
 
 

@@ -3,23 +3,27 @@
 import dataclasses
 import json
 import os
+import random
 import shutil
 from pathlib import Path
 
 import broken_class
+import damage
 import nbformat
 import pytest
 import sample_class
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from sample_class import ASSIGNMENT
-from traitlets.config import Config
+from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import intake, receipts
-from autograder.course import CourseError
+from autograder.course import MARKER, CourseError
 from autograder.rebuild import NOTE_ID
 
 NAME = f"{ASSIGNMENT.notebook}.ipynb"
 RELEASED = intake.released_notebook(sample_class.ROOT, ASSIGNMENT)
+BLANK = {cell["id"]: cell["source"] for cell in RELEASED.cells}
 POINTS = {exercise.id: exercise.points for exercise in ASSIGNMENT.exercises}
 
 
@@ -286,6 +290,10 @@ def graded(tmp_path_factory):
     path = hand_in(folder, "s0008-junk")
     path.with_name(receipts.STAMP).write_bytes(b"\xff\xfe?")
     path.with_name("torch.py").write_text("raise SystemExit", encoding="utf-8")
+    for kind in damage.HONEST:
+        path = hand_in(folder, f"t-{kind}")
+        notebook = json.loads(path.read_text(encoding="utf-8")) | {"blank": BLANK}
+        path.write_bytes(damage.damaged(notebook, [damage.HONEST[kind]], random.Random(kind)))
     released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
     assert released.returncode == 0, released.stdout
     done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
@@ -297,6 +305,21 @@ def test_a_batch_of_broken_notebooks_completes_and_wrongs_nobody(graded):
     assert done.returncode == 0, done.stdout[-3000:]
     assert "Traceback" not in done.stdout
     assert broken_class.wronged(folder, [*broken, "s0005-empty"], honest) == []
+
+
+@pytest.mark.parametrize("kind", sorted(damage.HONEST))
+def test_honest_damage_costs_no_point(graded, kind):
+    folder, *_ = graded
+    assert sample_class.scores(folder, f"t-{kind}") == POINTS
+
+
+def test_formgrader_sees_that_everyone_is_graded(graded):
+    folder, *_ = graded
+    coursedir = CourseDirectory(config=PyFileConfigLoader(MARKER, path=str(folder)).load_config())
+    api = NbGraderAPI(coursedir)
+    submitted = api.get_submitted_students(ASSIGNMENT.id)
+    assert len(submitted) > 30
+    assert api.get_autograded_students(ASSIGNMENT.id) == submitted
 
 
 def test_an_empty_folder_is_recorded_as_zero_with_its_reason(graded):
