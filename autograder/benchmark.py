@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from autograder import catalogue, course
 from autograder.course import CourseError
@@ -32,6 +34,13 @@ c.CourseDirectory.autograded_directory = "classroom/autograded"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 """
 SHARES = (0.6, 0.3, 0.1)  # of the class: everything right, one exercise mistaken, nothing done
+
+
+class Cost(NamedTuple):
+    """What a command took: time on the clock, and of processors, which a busy machine leaves nearly as it is."""
+
+    seconds: float
+    processor_seconds: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,21 +80,26 @@ def _measure(root: Path, folder: Path, assignment: Assignment, size: int, worker
     for place in (ours, plain):
         _timed(place, *course.nbgrader_command("generate_assignment", assignment.id, "--force"))
     half = len(students) // 2
-    seconds = {"plain": 0.0}
+    costs: dict[str, list[Cost]] = {"plain": [], "ours": []}
     if not only_ours:
-        seconds["plain"] += _plain(plain, assignment, students[:half])
+        costs["plain"].append(_plain(plain, assignment, students[:half]))
     command = [sys.executable, "-m", "autograder", "grade", assignment.id]
-    seconds["ours"] = _timed(ours, [*command, *(["--workers", str(workers)] if workers else [])], dict(os.environ))
+    command += ["--workers", str(workers)] if workers else []
+    costs["ours"].append(_timed(ours, command, dict(os.environ)))
     if not only_ours:
-        seconds["plain"] += _plain(plain, assignment, students[half:])
+        costs["plain"].append(_plain(plain, assignment, students[half:]))
+    seconds = {name: sum(cost.seconds for cost in each) for name, each in costs.items() if each}
     found = {
         "assignment": assignment.id,
         "submissions": size,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "processor": platform.processor() or platform.machine(),
         "workers": workers or "cores",
-        "seconds": {name: round(value, 2) for name, value in seconds.items() if value},
-        "per_minute": {name: round(60 * size / value, 1) for name, value in seconds.items() if value},
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
+        "processor_seconds": {
+            name: round(sum(cost.processor_seconds for cost in each), 2) for name, each in costs.items() if each
+        },
+        "per_minute": {name: round(60 * size / value, 1) for name, value in seconds.items()},
         **_from_log(ours, assignment),
     }
     if not only_ours:
@@ -93,8 +107,8 @@ def _measure(root: Path, folder: Path, assignment: Assignment, size: int, worker
     return found
 
 
-def _plain(place: Path, assignment: Assignment, students: list[str]) -> float:
-    """Seconds that plain nbgrader takes for these students; others that it has graded it passes over."""
+def _plain(place: Path, assignment: Assignment, students: list[str]) -> Cost:
+    """What plain nbgrader takes for these students; others that it has graded it passes over."""
     submitted, waiting = place / "classroom" / "submitted", place / "waiting"
     submitted.mkdir(parents=True, exist_ok=True)
     for student in students:
@@ -102,13 +116,19 @@ def _plain(place: Path, assignment: Assignment, students: list[str]) -> float:
     return _timed(place, *course.nbgrader_command("autograde", assignment.id))
 
 
-def _timed(place: Path, command: list[str], environment: dict[str, str]) -> float:
-    began = time.monotonic()
+def _timed(place: Path, command: list[str], environment: dict[str, str]) -> Cost:
+    began, used = time.monotonic(), _processor_seconds()
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         said = f"{done.stdout}{done.stderr}"[-3000:]
         raise CourseError(f"{' '.join(command[1:])} ended with code {done.returncode}:\n{said}")
-    return time.monotonic() - began
+    return Cost(time.monotonic() - began, _processor_seconds() - used)
+
+
+def _processor_seconds() -> float:
+    """Of all processes that ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _hand_in(root: Path, places: tuple[Path, Path], assignment: Assignment, size: int) -> list[str]:
@@ -173,7 +193,9 @@ def _text(found: dict) -> str:
     lines = [f"{found['assignment']}, {found['submissions']} submissions, {found['cores']} cores, start-up included:"]
     names = {"plain": "nbgrader autograde", "ours": "autograder grade"}
     for name, seconds in found["seconds"].items():
-        lines.append(f"  {names[name]:<20}{seconds:>8.1f} s{found['per_minute'][name]:>8.1f} a minute")
+        used = found["processor_seconds"][name] / found["submissions"]
+        rate = found["per_minute"][name]
+        lines.append(f"  {names[name]:<20}{seconds:>8.1f} s{rate:>8.1f} a minute{used:>8.2f} s of processor each")
     if "ratio" in found:
         lines.append(f"  {found['ratio']:.1f} times the submissions per minute")
     growth, end = found["kilobytes_per_submission"], found["megabytes_at_the_end"]

@@ -92,6 +92,11 @@ def grade(root: Path, assignment: str, options: Options) -> int:
         finally:
             _end(journal)
     print(summary(journal, classroom.most_points(), root))
+    if classroom.not_believed:
+        print(
+            f"  {classroom.not_believed} came with a timestamp.txt that was not believed. If nbgrader's exchange or "
+            f"ngshare collected them, set c.Intake.trust_timestamps = True in {course.MARKER} and use --force."
+        )
     return 1 if journal.of("failed") else 0
 
 

@@ -1,9 +1,12 @@
 """Whole classes graded once by nbgrader's own commands; the tests read what came out."""
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import graded_class
 import pytest
 import sample_class
 from sample_class import ASSIGNMENT
@@ -40,6 +43,12 @@ class Graded:
         return sample_class.scores(self.folder, student, self.assignment)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sandbox_or_trust():
+    """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
+    sample_class.trust_where_nothing_isolates()
+
+
 @pytest.fixture(scope="session")
 def empty_course(tmp_path_factory):
     """Makes a course with one assignment and nobody's work yet."""
@@ -50,3 +59,32 @@ def empty_course(tmp_path_factory):
         return Graded(folder, assignment)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def ungraded(tmp_path_factory) -> Path:
+    """The small class of `graded_class`, handed in; a test that changes it makes a twin."""
+    folder = tmp_path_factory.mktemp("ungraded") / "course"
+    graded_class.lay_out(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def plain(ungraded, tmp_path_factory) -> Path:
+    """The class after `nbgrader autograde`."""
+    folder = graded_class.twin(tmp_path_factory.mktemp("plain") / "course", ungraded)
+    done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ours(ungraded, tmp_path_factory) -> Path:
+    """The class after `python -m autograder grade`, with what that printed in the files "said" and "progress"."""
+    folder = graded_class.twin(tmp_path_factory.mktemp("ours") / "course", ungraded)
+    command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--workers", "2"]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "said").write_text(done.stdout, encoding="utf-8")
+    (folder / "progress").write_text(done.stderr, encoding="utf-8")
+    return folder
