@@ -13,7 +13,7 @@ from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
 from transformer_ref.config import PRECISIONS
 from transformer_ref.data.download import DownloadError
 from transformer_ref.data.grammar import build_corpus
-from transformer_ref.device import choose_device
+from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
@@ -111,8 +111,7 @@ def parser() -> argparse.ArgumentParser:
                            "translate the sentences given, or the lines of stdin")
     translating.add_argument("sentences", nargs="*", help="none: one line of stdin is one sentence")
     _add_checkpoint(translating)
-    translating.add_argument("--beam", metavar="N", type=int, default=5,
-                             help="hypotheses kept at each step (default: 5)")
+    _add_decoding(translating)
 
     evaluating = _command(commands, "evaluate", run_evaluate,
                           "score a checkpoint on sentences it was not trained on")
@@ -120,8 +119,7 @@ def parser() -> argparse.ArgumentParser:
     evaluating.add_argument("--split", default="test",
                             help="validation, test, or another that the corpus has, such as held_out")
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
-    evaluating.add_argument("--beam", metavar="N", type=int, default=5,
-                            help="hypotheses kept at each step (default: 5)")
+    _add_decoding(evaluating)
 
     exporting = _command(commands, "export", run_export, "write a checkpoint in another library's form")
     _add_checkpoint(exporting)
@@ -240,7 +238,7 @@ def run_export(options: argparse.Namespace) -> None:
     """Write what another library reads."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
-    model = _translator(options)[0].model
+    model = load_checkpoint(options.checkpoint, choose_device(options.device)).model
     if options.format == "onnx":
         save_onnx(model, options.output)
     elif options.format == "ctranslate2":
@@ -271,13 +269,22 @@ def _command(commands, name: str, function, text: str) -> argparse.ArgumentParse
     return command
 
 
+def _add_decoding(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam", metavar="N", type=int, default=5,
+                         help="hypotheses kept at each step (default: 5)")
+    command.add_argument("--precision", choices=PRECISIONS, default="fp32",
+                         help="bf16 is faster on some machines and a little coarser (default: fp32)")
+
+
 def _add_checkpoint(command: argparse.ArgumentParser) -> None:
     command.add_argument("--checkpoint", metavar="DIR", type=Path, default=Path(RECIPES["grammar"].output),
                          help="what `train` left (default: %(default)s)")
 
 
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:
-    checkpoint = load_checkpoint(options.checkpoint, choose_device(options.device))
+    device = choose_device(options.device)
+    checkpoint = load_checkpoint(options.checkpoint, device)
+    checkpoint.model.to(choose_precision(options.precision, device))
     return Translator(*checkpoint[:3]), checkpoint.notes
 
 

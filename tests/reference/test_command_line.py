@@ -6,6 +6,7 @@ import re
 import sys
 
 import pytest
+import torch
 
 from transformer_ref.__main__ import main
 from transformer_ref.training import recipes, run
@@ -124,6 +125,17 @@ def test_translate_writes_one_line_a_sentence(checkpoint, capsys):
         ["translate", "--checkpoint",
          str(checkpoint), "--beam", "1", "I closed the windows.", "She went."]) == 0
     assert len(capsys.readouterr().out.split("\n")) == 3
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
+def test_translate_computes_in_the_precision_asked_for(precision, checkpoint, capsys, monkeypatch):
+    import transformer_ref.__main__ as command_line
+    seen, translate = [], command_line.Translator.translate
+    monkeypatch.setattr(command_line.Translator, "translate", lambda self, *rest, **named: (
+        seen.append(self.model.output.weight.dtype), translate(self, *rest, **named))[1])
+    assert main(["translate", "--checkpoint", str(checkpoint), "--precision", precision, "She went."]) == 0
+    wanted = {"fp32": [torch.float32], "bf16": [torch.bfloat16], "auto": [torch.float32, torch.bfloat16]}
+    assert seen[0] in wanted[precision] and len(capsys.readouterr().out.split("\n")) == 2
 
 
 def test_translate_reads_stdin_and_keeps_empty_lines(checkpoint, capsys, monkeypatch):
