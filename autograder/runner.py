@@ -114,7 +114,7 @@ class Runner:
         try:
             socket.send_fds(self._control, [json.dumps({"do": what}).encode()], descriptors)
         except OSError as error:
-            raise SandboxError(f"The sandbox broke: {self._reason() or error}") from error
+            raise SandboxError(f"The sandbox broke: {self.complaint() or error}") from error
         return self._received()
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class Runner:
             with contextlib.suppress(TimeoutError):
                 return listener.accept()[0]
         self._process.kill()
-        raise SandboxError(f"The sandbox did not start: {self._reason() or 'no reason given'}")
+        raise SandboxError(f"The sandbox did not start: {self.complaint() or 'no reason given'}")
 
     def _received(self) -> dict[str, Any]:
         try:
@@ -142,13 +142,14 @@ class Runner:
             while not message.endswith(b"\n"):
                 part = self._control.recv(MAX_REPLY_BYTES)
                 if not part:
-                    raise SandboxError(f"The sandbox ended: {self._reason() or 'no reason given'}")
+                    raise SandboxError(f"The sandbox ended: {self.complaint() or 'no reason given'}")
                 message += part
         except OSError as error:
             raise SandboxError(f"The sandbox does not answer: {error}") from error
         return json.loads(message)
 
-    def _reason(self) -> str:
+    def complaint(self) -> str:
+        """The last line that the sandbox wrote about itself."""
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
@@ -160,7 +161,10 @@ class Submission:
     def __init__(self, runner: Runner, connection: socket.socket) -> None:
         self._runner, self._connection, self._asleep = runner, connection, 0.0
         self._reason = "the notebook's process ended"  # said when it is gone
-        self._receive(_Patience(self, START_SECONDS, "Starting", None), "ready")
+        try:
+            self._receive(_Patience(self, START_SECONDS, "Starting", None), "ready")
+        except Ended as ended:  # before anything of the learner's has run
+            raise SandboxError(f"No child could be confined: {runner.complaint() or ended}") from ended
 
     def run(self, source: str, name: str = "") -> Ran:
         """Run a cell, or a file's source under its name. One that takes too long is interrupted."""

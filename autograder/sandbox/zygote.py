@@ -18,12 +18,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import psutil
 
 from autograder.sandbox import confine
 from autograder.sandbox.confine import Confinement
+from autograder.sandbox.landlock import Refused
 from autograder.sandbox.limits import Limits
 
 MAX_CONTROL_BYTES = 4096
@@ -64,38 +66,26 @@ class Zygote:
         return self._used() if order == "usage" else {"ended": self._ended}
 
     def _start(self, connection: int) -> None:
-        """Fork twice: the first leaves the namespaces of this process, the second is process 1 of the new ones."""
-        self._seconds = 0.0
+        """Fork a child that serves the connection."""
+        self._seconds, self._ended = 0.0, ""
         namespaced = self._confinement.kind == "namespaces"
-        home = self._confinement.home if namespaced else tempfile.mkdtemp(dir=self._confinement.home)
-        confinement = replace(self._confinement, home=home)
-        told, tells = os.pipe()
-        helper = os.fork()
-        if helper == 0:
-            try:
-                confine.leave(confinement)
-                child = os.fork()
-                if child == 0:
-                    self._be_a_child(confinement, connection)
-                os.write(tells, str(child).encode())
-            except Exception as error:
-                os.write(tells, f"0 {error}".encode())
-            finally:
-                os._exit(0)
-        os.close(tells)
+        self._home = None if namespaced else tempfile.mkdtemp(dir=self._confinement.home)
+        confinement = replace(self._confinement, home=self._home or self._confinement.home)
+        try:
+            fork = partial(_fork_elsewhere, confinement) if namespaced else os.fork
+            self._child = fork()
+            if self._child == 0:
+                self._be_a_child(confinement, connection)
+        except (OSError, Refused) as error:
+            self._child, self._ended = None, f"no child could be forked: {error}"
         os.close(connection)
-        os.waitpid(helper, 0)
-        child, _, reason = os.read(told, MAX_CONTROL_BYTES).decode().partition(" ")
-        os.close(told)
-        self._child, self._home = int(child or 0) or None, None if namespaced else home
-        self._ended = "" if self._child else f"no child could be confined: {reason}"
 
     def _be_a_child(self, confinement: Confinement, connection: int) -> NoReturn:
         """Confine this process and run what the connection asks for."""
         try:
             nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (0, 1, 2):
-                os.dup2(nowhere, descriptor)
+            os.dup2(nowhere, 0)
+            os.dup2(nowhere, 1)
             os.dup2(connection, 3)
             os.closerange(4, 256)
             channel = socket.socket(fileno=3)
@@ -105,7 +95,10 @@ class Zygote:
             os.setsid()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             confine.enter(confinement, self._limits)
+            os.dup2(0, 2)  # until here the trusted side is told what went wrong
             self._shell_module.serve(self._shell, channel, self._limits.output_bytes)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(0)
 
@@ -139,6 +132,29 @@ class Zygote:
         self._child = None
         if self._home:
             shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _fork_elsewhere(confinement: Confinement) -> int:
+    """Fork a child that is process 1 of namespaces of its own; returns its number, as os.fork does."""
+    told, tells = os.pipe()
+    helper = os.fork()
+    if helper:
+        os.close(tells)
+        os.waitpid(helper, 0)
+        with os.fdopen(told) as file:
+            child, _, reason = file.read().partition(" ")
+        if not child.isdigit():
+            raise Refused(reason)
+        return int(child)
+    try:
+        confine.leave(confinement)
+        child = os.fork()
+        if child == 0:
+            return 0
+        os.write(tells, str(child).encode())
+    except Exception as error:
+        os.write(tells, f"- {error}".encode())
+    os._exit(0)
 
 
 def _line(message: dict[str, Any]) -> bytes:

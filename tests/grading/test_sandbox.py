@@ -140,6 +140,18 @@ def test_a_sandbox_that_breaks_costs_nobody_a_point(warm, tmp_path, monkeypatch)
     assert sum(scores) == ASSIGNMENT.points
 
 
+def test_a_child_that_cannot_be_confined_runs_nothing_and_says_why(monkeypatch):
+    if backends.why_not("bubblewrap"):
+        pytest.skip(f"bubblewrap cannot isolate on this machine: {backends.why_not('bubblewrap')}")
+    monkeypatch.setattr(backends, "PRIVATE", ("/no/such/folder",))
+    started = Runner(ASSIGNMENT, BACKENDS["bubblewrap"], LIMITS)
+    try:
+        with pytest.raises(SandboxError, match="mount: No such file"), started.submission():
+            pass
+    finally:
+        started.close()
+
+
 def test_without_any_way_to_isolate_grading_refuses_and_names_the_flag(monkeypatch, tmp_path):
     monkeypatch.delenv(backends.SANDBOX, raising=False)
     monkeypatch.setattr(backends, "why_not", lambda name: f"no {name} here")
