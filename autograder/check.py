@@ -250,6 +250,7 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
         message = "(its message could not be printed)"
     return {
         "type": type(error).__name__,
+        "kinds": [kind.__name__ for kind in type(error).__mro__],
         "message": message[:MAX_MESSAGE],
         "line": line,
         "source": source[:MAX_MESSAGE],

@@ -11,6 +11,8 @@ from autograder import wire
 from autograder.exercise import Probe
 from autograder.observation import Observation, Raised, Structure
 
+MAX_DECIMALS = 9
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -33,6 +35,8 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = Difference("state", f"{got.changed[0]} was changed and not put back")
     if found is None and "generator" in probe.also and not got.drawn:
         found = Difference("state", "the generator that was passed in was not used")
+    if found is None and "generator" in probe.also and got.reseeded:
+        found = Difference("state", "the generator that was passed in was given another seed")
     if found is None and "gradients" in probe.also:
         found = _gradient_difference(expected, got)
     if found is not None and probe.quiz and found.kind == "value":
@@ -43,7 +47,7 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
 def value_difference(expected: Any, got: Any, rtol: float, atol: float, where: str = "") -> Difference | None:
     """The first difference between two results; `where` names the part of a tuple that is looked at."""
     if isinstance(got, Raised):
-        if isinstance(expected, Raised) and expected.type == got.type:
+        if isinstance(expected, Raised) and expected.type in (got.type, *got.kinds):
             return None
         return Difference("error", f"{got.type}: {got.message}" if got.message else got.type)
     if isinstance(expected, Raised):
@@ -91,7 +95,7 @@ def _tensor_difference(expected: torch.Tensor, got: Any, rtol: float, atol: floa
     gap = torch.where(off, (found - wanted).abs().nan_to_num(nan=math.inf), 0.0)
     index = tuple(int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)) if gap.dim() else ()
     place = f" at index {index}" if index else ""
-    shown = [written(tensor, index) for tensor in (expected, got)]
+    shown = written_apart(expected, got, index)
     return Difference("value", f"{where}expected {shown[0]}{place}, got {shown[1]}", index)
 
 
@@ -134,7 +138,7 @@ def _number_difference(expected: float, got: Any, rtol: float, atol: float, wher
     same = math.isclose(got, expected, rel_tol=rtol, abs_tol=atol) or (math.isnan(got) and math.isnan(expected))
     if same:
         return None
-    wanted, found = (repr(n) if isinstance(expected, int) else number(n) for n in (expected, got))
+    wanted, found = (repr(expected), repr(got)) if isinstance(expected, int) else _apart(expected, got)
     return Difference("nan" if math.isnan(got) else "value", f"{where}expected {wanted}, got {found}")
 
 
@@ -243,6 +247,22 @@ def written(tensor: torch.Tensor, index: tuple[int, ...]) -> str:
     """One number of a tensor: whole numbers and truth values as they are, others as `number` writes them."""
     value = tensor[index].item()
     return number(value) if tensor.is_floating_point() else str(value)
+
+
+def written_apart(one: torch.Tensor, other: torch.Tensor, index: tuple[int, ...]) -> tuple[str, str]:
+    """The same place of two tensors, with as many decimals as it takes to see that they differ."""
+    if not (one.is_floating_point() and other.is_floating_point()):
+        return written(one, index), written(other, index)
+    return _apart(one[index].item(), other[index].item())
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    texts = number(one), number(other)
+    for decimals in range(4, MAX_DECIMALS + 1):
+        if texts[0] != texts[1] or one == other:
+            break
+        texts = f"{one:.{decimals}f}", f"{other:.{decimals}f}"
+    return texts
 
 
 def number(value: Any) -> str:

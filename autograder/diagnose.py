@@ -77,6 +77,7 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
     subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
     agreeing, clashes = [], 0
+    partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
     for outcome in outcomes:
         try:
             shown = subject.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
@@ -86,7 +87,7 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         if outcome.passed:
             if parted is not None:
                 return [], len(outcomes)  # the learner can do what this mistake cannot
-        elif parted is not None and _agrees(parted, shown, outcome, agreeing):
+        elif parted is not None and _agrees(parted, shown, outcome, agreeing, partly_right):
             agreeing.append(outcome)
         elif not agreeing:
             return [], len(outcomes)
@@ -95,10 +96,19 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
     return agreeing, clashes
 
 
-def _agrees(parted: compare.Difference, shown: Observation, outcome: Outcome, agreeing: Sequence[Outcome]) -> bool:
+def _agrees(
+    parted: compare.Difference,
+    shown: Observation,
+    outcome: Outcome,
+    agreeing: Sequence[Outcome],
+    partly_right: bool,
+) -> bool:
     if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
-        # Two spellings of one mistake stop with different words; once a value agrees, any error does.
+        # Two spellings of one mistake stop with different words. Once a value agrees, any error does; where the learner
+        # also passes probes, as the mistake must then, the same kind of error does.
         if any(not isinstance(earlier.got.result, Raised) for earlier in agreeing):
+            return True
+        if partly_right and shown.result.type == outcome.got.result.type:
             return True
     return _alike(parted, outcome.difference) and _same(shown, outcome)
 
@@ -113,8 +123,8 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
 
 
 def _alike(one: compare.Difference, other: compare.Difference) -> bool:
-    """Whether two answers are wrong in the same respect; for gradients, also at the same place."""
-    return one.kind == other.kind and (one.kind != "gradient" or one.text == other.text)
+    """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
+    return one.kind == other.kind and (one.kind not in ("gradient", "inputs", "state") or one.text == other.text)
 
 
 def _same(shown: Observation, outcome: Outcome) -> bool:

@@ -8,12 +8,16 @@ import torch
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception of the learner's, with the last of their own lines that it passed through."""
+    """An exception of the learner's, with the last of their own lines that it passed through.
+
+    kinds: the names of its class and of the classes that it comes from.
+    """
 
     type: str
     message: str
     line: int = 0
     source: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,4 +44,5 @@ class Observation:
     inputs: tuple = ()
     changed: tuple[str, ...] = ()
     drawn: bool = False
+    reseeded: bool = False
     gradients: dict[str, torch.Tensor | None] = field(default_factory=dict)

@@ -108,7 +108,7 @@ class Subject:
                 return self._observe_class(probe, case, expected, cotangent)
             name = case.function or self._exercise.names[0]
             seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), {})
-            return replace(seen, drawn=_drawn(case.arguments, seen.inputs))
+            return replace(seen, **_generator_use(case.arguments, seen.inputs))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
             raise PeerGone(f"the notebook's process sent an answer that cannot be read ({error})") from error
 
@@ -175,10 +175,14 @@ class Subject:
         return self._peer.ask({"do": action, "seed": seed, "with": details})
 
 
-def _drawn(before: tuple, after: tuple) -> bool:
-    """Whether a generator among the arguments has been drawn from."""
+def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
+    """Whether a generator among the arguments has been drawn from, and whether it was given another seed."""
     pairs = [(a, b) for a, b in zip(before, after, strict=False) if isinstance(a, torch.Generator)]
-    return any(isinstance(b, torch.Generator) and not torch.equal(a.get_state(), b.get_state()) for a, b in pairs)
+    pairs = [(a, b) for a, b in pairs if isinstance(b, torch.Generator)]
+    return {
+        "drawn": any(not torch.equal(a.get_state(), b.get_state()) for a, b in pairs),
+        "reseeded": any(a.initial_seed() != b.initial_seed() for a, b in pairs),
+    }
 
 
 def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
@@ -198,4 +202,4 @@ def _names(sent: list) -> tuple[str, ...]:
 def _raised(reply: dict[str, Any]) -> Raised:
     error = reply["error"]
     kind, message, source = (str(error[name])[: check.MAX_MESSAGE] for name in ("type", "message", "source"))
-    return Raised(kind, message, int(error["line"]), source)
+    return Raised(kind, message, int(error["line"]), source, _names(error.get("kinds", ())))

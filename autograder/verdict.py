@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from autograder.compare import Difference, written
+from autograder.compare import Difference, written, written_apart
 from autograder.diagnose import Outcome
 from autograder.exercise import Evidence, Exercise, Misconception, Section
 from autograder.observation import Raised, Structure
@@ -213,8 +213,13 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, str, str] | None:
         label = f'row "{outcome.case.labels[row[-1]]}" '
     else:
         label = f"row {row if len(row) > 1 else row[0]} " if row else ""
-    texts = ([written(tensor[row], (i,)) for i in range(len(tensor[row]))] for tensor in (wanted, yours))
-    columns = [[text.rjust(max(map(len, pair))) for text in pair] for pair in zip(*texts, strict=True)]
+    texts = [
+        written_apart(wanted, yours, place)
+        if place == parted.index
+        else (written(wanted, place), written(yours, place))
+        for place in ((*row, i) for i in range(wanted.shape[-1]))
+    ]
+    columns = [[text.rjust(max(map(len, pair))) for text in pair] for pair in texts]
     return label, " ".join(column[0] for column in columns), " ".join(column[1] for column in columns)
 
 

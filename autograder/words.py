@@ -39,6 +39,8 @@ VISIBLE = {
     "structure": "",
 }
 
+_NO_ATTRIBUTE = re.compile(r"'([\w.]+)' object has no attribute '(\w+)'")
+
 
 def unexplained(exercise: Exercise, outcome: Outcome) -> str:
     """Sentences about the first failure, to be read after the line that shows it."""
@@ -48,7 +50,7 @@ def unexplained(exercise: Exercise, outcome: Outcome) -> str:
     if outcome.probe.hidden:
         return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {_hidden(outcome)}.'
     if isinstance(outcome.got.result, Raised):
-        return _about_error(exercise, outcome.got.result)
+        return _about_error(exercise, outcome, outcome.got.result)
     if isinstance(outcome.got.result, Structure):
         return _about_structure(exercise, outcome, outcome.got.result)
     if kind == "value" and not isinstance(outcome.got.result, torch.Tensor):
@@ -79,7 +81,14 @@ def _hidden(outcome: Outcome) -> str:
     return f"your code stopped with {result.type}" if known else "your code stopped with an exception"
 
 
-def _about_error(exercise: Exercise, error: Raised) -> str:
+def _about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
+    name = outcome.case.function or exercise.names[0]
+    if error.type == "NotImplementedError" and not error.message:
+        return f"{name} is still to be written, beside what you have done so far."
+    if error.type == "TypeError" and re.match(rf"{name}\(\) (takes|missing)", error.message):
+        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
+    if error.type == "AttributeError" and (found := _NO_ATTRIBUTE.match(error.message)):
+        return f"Before the dot stands a value of type {found[1]}, which has no {found[2]}. What did you expect there?"
     if 'missing the required "forward"' in error.message:
         return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
     if "Boolean value of Tensor" in error.message:
@@ -90,18 +99,26 @@ def _about_error(exercise: Exercise, error: Raised) -> str:
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
     if "numpy()" in error.message or "numpy" in error.message.lower():
         return "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
-    return "The line above is where it stopped. Print the shapes just before it and compare them with what you expect."
+    tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
+    seen = "shapes" if tensors else "values"
+    return f"The line above is where it stopped. Print the {seen} just before it and compare them with what you expect."
 
 
 def _about_type(text: str) -> str:
+    if "expected an integer" in text:
+        return "A whole number is asked for, an int. Where did a float enter? A single / makes one, even of 4 / 2."
     if "plain Python number" in text and "without `return`" not in text:
         return "int(...) or float(...) makes a plain number of what holds one; None holds none."
+    if "to be raised" in text:
+        return "The caller has to hear of it: an error is raised. One that is returned or printed goes by unnoticed."
     if "without `return`" in text:
         return "Nothing came back: is there a `return` at the end of every path?"
     if "a tuple of" in text:
         return "Several things came back where one was asked for; a trailing comma makes a tuple too."
     if "expected a tensor" in text and "a list of" in text:
         return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+    if re.search(r"expected a tensor, got (-?[\d.]|True|False)", text):
+        return "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
     if "expected a tensor" in text and "numpy" in text:
         return "A NumPy array came back. Stay in torch: gradients have to find their way back."
     return "What comes back is not of the kind that the description above the cell asks for."
