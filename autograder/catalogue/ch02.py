@@ -89,9 +89,10 @@ def _misplaced(evidence: Evidence) -> str:
 
 
 def _any_other_order(evidence: Evidence) -> bool:
-    """Whether the right tokens have the right ids among them, only in another order."""
-    wanted, got = evidence.expected, evidence.got
-    return got != wanted and set(got) == set(wanted) and sorted(got.values()) == sorted(wanted.values())
+    """Whether the right words have the right ids among them, only in another order, and the specials their own."""
+    wanted, got, specials = evidence.expected, evidence.got, evidence.arguments[2]
+    same = set(got) == set(wanted) and sorted(got.values()) == sorted(wanted.values())
+    return same and got != wanted and all(got[token] == wanted[token] for token in specials)
 
 
 def _shared_id(evidence: Evidence) -> str:
@@ -394,6 +395,94 @@ BUILD_EXERCISE = Exercise(
             SPECIAL,
         ),
         known(
+            "sentence after sentence",
+            """
+            from collections import Counter
+
+            def build_vocab(sentences, min_freq, specials):
+                vocab = {token: id for id, token in enumerate(specials)}
+                for sentence in sentences:
+                    counts = Counter(sentence)
+                    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+                        if counts[word] >= min_freq and word not in vocab:
+                            vocab[word] = len(vocab)
+                return vocab
+            """,
+            "You counted and numbered one sentence at a time. Count all sentences first: a word is frequent in the whole text.",
+            VOCABULARY,
+        ),
+        known(
+            "first sentence only",
+            """
+            from collections import Counter
+
+            def build_vocab(sentences, min_freq, specials):
+                for sentence in sentences:
+                    counts = Counter(sentence)
+                    words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
+                    words = sorted(words, key=lambda word: (-counts[word], word))
+                    return {token: id for id, token in enumerate([*specials, *words])}
+            """,
+            "Only the first sentence was read. A `return` inside the loop ends all of it.",
+            VOCABULARY,
+        ),
+        known(
+            "holes in the numbers",
+            """
+            from collections import Counter
+
+            def build_vocab(sentences, min_freq, specials):
+                counts = Counter(word for sentence in sentences for word in sentence)
+                vocab = {token: id for id, token in enumerate(specials)}
+                for place, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word))):
+                    if counts[word] >= min_freq and word not in vocab:
+                        vocab[word] = len(specials) + place
+                return vocab
+            """,
+            """A word that was passed over, because it is a special token, used up a number all the same, so one id belongs to
+            nobody. Ids have no gaps: count what goes in, not what was looked at.""",
+            SPECIAL,
+            _misplaced,
+        ),
+        known(
+            "always four specials",
+            _ordered("(-counts[word], word)").replace(
+                "return {token: id for id, token in enumerate([*specials, *words])}",
+                "vocab = {token: id for id, token in enumerate(specials)}\n"
+                "    return vocab | {word: 4 + id for id, word in enumerate(words)}",
+            ),
+            "Your words begin at id 4, however many specials there are. The first word's id is the number of specials.",
+            SPECIAL,
+        ),
+        known(
+            "whatever looks special left out",
+            _ordered(
+                "(-counts[word], word)", condition="count >= min_freq and word not in specials and word[0] != '<'"
+            ),
+            """A word in angle brackets was left out although it is not in `specials`. What is special is said by that list, not
+            by how a word looks.""",
+            SPECIAL,
+        ),
+        known(
+            "specials sorted",
+            _ordered("(-counts[word], word)").replace("[*specials, *words]", "[*sorted(specials), *words]"),
+            "The special tokens were sorted. They keep the order in which they are given: models rely on <pad> being 0.",
+            SPECIAL,
+            _misplaced,
+        ),
+        known(
+            "short words first of equals",
+            _ordered("(-counts[word], len(word), word)"),
+            "Among words that occur equally often yours go by length first. Ties go by alphabet alone.",
+            TIES,
+        ),
+        known(
+            "word to text",
+            _ordered("(-counts[word], word)").replace("{token: id", "{token: str(id)"),
+            "Your ids are texts. They are numbers of rows, and a row is found by a number.",
+            VOCABULARY,
+        ),
+        known(
             "the order of a set",
             # By last letters here: it stands for the order of a set, which differs from run to run.
             """
@@ -403,8 +492,8 @@ BUILD_EXERCISE = Exercise(
                 words = sorted(words, key=lambda word: word[::-1])
                 return {token: id for id, token in enumerate([*specials, *words])}
             """,
-            """The order of your words is given neither by their counts nor by the alphabet nor by the text. If a set
-            decides, another run gives other ids, and a model saved today would read other words tomorrow.""",
+            """The order of your words follows none of the rules that we know. If a set decides it, another run gives other
+            ids, and a model saved today would read other words tomorrow.""",
             TIES,
             _misplaced,
             _any_other_order,
@@ -562,7 +651,7 @@ def _decode_other(g: torch.Generator) -> Case:
 
 def _decode_specials(g: torch.Generator) -> Case:
     words, vocab = _other_ids(g, "ab", "ba", "cab")
-    tokens = ["<bos>", words[2], "<unk>", words[0], "<pad>", words[1], "<eos>"]
+    tokens = ["<bos>", words[2], "<unk>", words[0], "<pad>", "<unk>", "<pad>", words[1], "<bos>", "<eos>"]
     return Case(([vocab[token] for token in tokens], vocab), function="decode")
 
 
@@ -772,7 +861,7 @@ CODE_EXERCISE = Exercise(
                     tokens.append("<eos>")
                 return [vocab.get(token, vocab["<unk>"]) for token in tokens]
             """,
-            "append wrote <eos> into the list of tokens that was passed in. Encode it twice and it ends twice. Add to a list of your own.",
+            "Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever encodes it twice gets something else. Write into a list of your own.",
             ENCODE,
         ),
         _coded(
@@ -982,6 +1071,113 @@ CODE_EXERCISE = Exercise(
             """,
             "The words came back glued into one text. Here they stay a list of tokens: how tokens become text is another question, and pieces of words need another answer.",
             ENCODE,
+        ),
+        _coded(
+            "<eos> after every word",
+            """
+            def encode(tokens, vocab, add_eos=True):
+                ids = []
+                for token in tokens:
+                    ids.append(vocab.get(token, vocab["<unk>"]))
+                    if add_eos:
+                        ids.append(vocab["<eos>"])
+                return ids
+            """,
+            "<eos> stands after every word: it was added inside the loop. It comes once, when all words are done.",
+            ENCODE,
+            _returned,
+        ),
+        _coded(
+            "the first id taken for <bos>",
+            """
+            def decode(ids, vocab):
+                words = {id: word for word, id in vocab.items()}
+                tokens = []
+                for id in ids[1:]:
+                    if words[id] == "<eos>":
+                        break
+                    if words[id] not in ("<pad>", "<bos>", "<eos>", "<unk>"):
+                        tokens.append(words[id])
+                return tokens
+            """,
+            "The first id was dropped, whatever it is. It need not be <bos>: look at each id.",
+            SPECIAL,
+            _returned,
+        ),
+        _coded(
+            "only pads dropped",
+            """
+            def decode(ids, vocab):
+                words = {id: word for word, id in vocab.items()}
+                return [words[id] for id in ids if words[id] != "<pad>"]
+            """,
+            "Of the special tokens only <pad> was dropped. None of the four belongs to the text, and the first <eos> ends it.",
+            SPECIAL,
+            _returned,
+        ),
+        _coded(
+            "one of each special dropped",
+            """
+            def decode(ids, vocab):
+                words = {id: word for word, id in vocab.items()}
+                tokens = [words[id] for id in ids]
+                tokens = tokens[: tokens.index("<eos>")] if "<eos>" in tokens else tokens
+                for special in ("<pad>", "<bos>", "<unk>"):
+                    if special in tokens:
+                        tokens.remove(special)
+                return tokens
+            """,
+            "Of each special token only the first was dropped: remove takes out one. They may stand there several times.",
+            SPECIAL,
+        ),
+        _coded(
+            "ids below 4 dropped",
+            """
+            def decode(ids, vocab):
+                words = {id: word for word, id in vocab.items()}
+                tokens = []
+                for id in ids:
+                    if words[id] == "<eos>":
+                        break
+                    if id >= 4:
+                        tokens.append(words[id])
+                return tokens
+            """,
+            "You took every id below 4 for a special one. Where the vocabulary numbers them otherwise, words are lost or specials stay: look their ids up.",
+            SPECIAL,
+        ),
+        known(
+            "all usual ids written in",
+            """
+            def encode(tokens, vocab, add_eos=True):
+                ids = [vocab.get(token, 3) for token in tokens]
+                return ids + [2] if add_eos else ids
+
+            def decode(ids, vocab):
+                words = {id: word for word, id in vocab.items()}
+                tokens = []
+                for id in ids:
+                    if id == 2:
+                        break
+                    if id > 3:
+                        tokens.append(words[id])
+                return tokens
+            """,
+            "Both functions have the ids 0 to 3 written in. Another vocabulary numbers its special tokens otherwise: look them up by name.",
+            SPECIAL,
+        ),
+        _coded(
+            "the caller's vocabulary changed",
+            """
+            def decode(ids, vocab):
+                end = vocab["<eos>"]
+                specials = [vocab.pop(special) for special in ("<pad>", "<bos>", "<eos>", "<unk>")]
+                words = {id: word for word, id in vocab.items()}
+                ids = ids[: ids.index(end)] if end in ids else ids
+                return [words[id] for id in ids if id not in specials]
+            """,
+            "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would miss them.",
+            SPECIAL,
         ),
     ),
     variants=(
@@ -1365,7 +1561,51 @@ PAD_EXERCISE = Exercise(
                     rows.append(seq)
                 return torch.tensor(rows)
             """,
-            "The pads were written into the caller's own lists, where they stay. append and += change a list; + makes a new one.",
+            "The pads were written into the caller's own lists, where they stay. append, extend and += change a list; + makes a new one.",
+            PAD,
+        ),
+        known(
+            "the caller's lists changed, and no tensors",
+            """
+            def pad_batch(seqs, pad):
+                width = max(len(seq) for seq in seqs)
+                for seq in seqs:
+                    while len(seq) < width:
+                        seq.append(pad)
+                return torch.tensor(seqs)
+            """,
+            "The pads were written into the caller's own lists, where they stay; and a sequence may come as a tensor, which has no append.",
+            PAD,
+        ),
+        known(
+            "no room beyond the first",
+            _full().replace("max(len(s) for s in seqs)", "len(seqs[0])"),
+            "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest decides.",
+            PAD,
+        ),
+        known(
+            "the greatest taken for the longest",
+            _full().replace("max(len(s) for s in seqs)", "len(max(seqs))"),
+            "max compares lists by their first numbers, not by their lengths, so the width is that of another sentence. The longest decides.",
+            PAD,
+        ),
+        known(
+            "stops after the first row",
+            _full().replace("    return out", "        return out"),
+            "Only the first row was filled: a `return` inside the loop ends all of it.",
+            PAD,
+        ),
+        known(
+            "last token lost",
+            _full(where=": len(seq) - 1", what="seq[:-1]"),
+            "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
+            PAD,
+            _second_row,
+        ),
+        known(
+            "a single sentence loses its row",
+            _full(end=".squeeze()"),
+            "With one sentence the result has one axis. squeeze throws away every axis of size 1; a batch of one is still (1, T).",
             PAD,
         ),
     ),
@@ -1654,7 +1894,9 @@ EMBED_EXERCISE = Exercise(
         known(
             "cut off from the gradient",
             _embed(lookup="W.data[ids]"),
-            "The values are right, but no gradient reaches W: .data, .detach() or numpy cut the graph. This table is the first thing that learns.",
+            """The values are right, but no gradient reaches W: something on the way cut the graph (.data, .detach(), no_grad,
+            numpy, torch.tensor around a tensor, or a layer that keeps a copy of W as a weight of its own). This table is
+            the first thing that learns.""",
             EMBED,
         ),
         known(
@@ -1679,6 +1921,50 @@ EMBED_EXERCISE = Exercise(
                 return W[ids]
             """,
             "Your function changed the caller's W: *= writes into the table that was passed in, and every call would make it larger. Scale what you looked up.",
+            SCALE,
+        ),
+        known(
+            "factor of the example",
+            _embed(result="vectors * 2 if scale else vectors"),
+            "The factor 2 is the root of D = 4. Here D is another: it is the last size of W.",
+            SCALE,
+        ),
+        known(
+            "factor of the paper's model",
+            _embed(result="vectors * math.sqrt(512) if scale else vectors"),
+            "The factor is the root of 512, the size in the paper's model. D is the last size of the W that was passed in.",
+            SCALE,
+            _norms,
+        ),
+        known(
+            "multiplied by D squared",
+            _embed(result="vectors * W.shape[1] ** 2 if scale else vectors"),
+            "The vectors were multiplied by the *square* of D. The root is wanted.",
+            SCALE,
+            _norms,
+        ),
+        known(
+            "row 0 taken for padding",
+            _embed(lookup="W[ids] * (ids != 0).unsqueeze(-1)"),
+            "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row.",
+            EMBED,
+        ),
+        known(
+            "axes of size 1 lost",
+            _embed(lookup="W[ids].squeeze()"),
+            "squeeze throws away every axis of size 1. A batch of one sentence is still a batch: (1, T, D).",
+            EMBED,
+            sizes,
+        ),
+        known(
+            "W changed in place, where gradients stop it",
+            """
+            def embed(ids, W, scale=True):
+                if scale:
+                    W *= W.shape[1] ** 0.5
+                return W[ids]
+            """,
+            "*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids it with an error. Scale what you looked up.",
             SCALE,
         ),
     ),
@@ -1986,7 +2272,8 @@ TRAIN_EXERCISE = Exercise(
         known(
             "no end of word",
             _train(start="list(word)"),
-            "</w> is missing: est at the end of a word and est inside one would be the same piece. It stands at the end of every word before counting.",
+            """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It stands at the end
+            of every word before counting; without it est at the end of a word and est inside one are the same piece.""",
             TRAIN,
             _first_other_merge,
         ),
@@ -2135,6 +2422,72 @@ TRAIN_EXERCISE = Exercise(
                 return merges
             """,
             "Your function rewrote the caller's corpus: its words now stand there cut into pieces, and a second call would start from them. Work on a copy.",
+            TRAIN,
+        ),
+        known(
+            "</w> as four letters",
+            _train(start='list(word + "</w>")'),
+            "The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not to the text.",
+            TRAIN,
+            _first_other_merge,
+        ),
+        known(
+            "never merged",
+            """
+            def bpe_train(corpus, n):
+                words = [(list(word) + ["</w>"], count) for word, count in corpus.items()]
+                merges = []
+                for _ in range(n):
+                    counts = {}
+                    for pieces, count in words:
+                        for pair in zip(pieces, pieces[1:]):
+                            counts[pair] = counts.get(pair, 0) + count
+                    if not counts:
+                        break
+                    merges.append(min(counts, key=lambda pair: (-counts[pair], pair)))
+                return merges
+            """,
+            "The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it in every word; then count again.",
+            TRAIN,
+            _first_other_merge,
+        ),
+        known(
+            "last piece lost",
+            _train().replace("while i < len(pieces):", "while i < len(pieces) - 1:"),
+            """When a word was rebuilt its last piece was lost, unless the pair stood there: the loop ends one piece too early. So
+            words grow shorter from merge to merge.""",
+            TRAIN,
+            _first_other_merge,
+        ),
+        known(
+            "list grows shorter under the loop",
+            """
+            def bpe_train(corpus, n):
+                words = [(list(word) + ["</w>"], count) for word, count in corpus.items()]
+                merges = []
+                for _ in range(n):
+                    counts = {}
+                    for pieces, count in words:
+                        for pair in zip(pieces, pieces[1:]):
+                            counts[pair] = counts.get(pair, 0) + count
+                    if not counts:
+                        break
+                    best = min(counts, key=lambda pair: (-counts[pair], pair))
+                    merges.append(best)
+                    for pieces, _ in words:
+                        for i in range(len(pieces) - 1):
+                            if (pieces[i], pieces[i + 1]) == best:
+                                pieces[i:i + 2] = [pieces[i] + pieces[i + 1]]
+                return merges
+            """,
+            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are no longer
+            there. Ask for the length anew at each step, or write into a new list.""",
+            RULES,
+        ),
+        known(
+            "pairs with their counts",
+            _train(kept="(best, counts[best])"),
+            "Each pair came back together with its count. The pairs alone are the answer.",
             TRAIN,
         ),
     ),
@@ -2366,6 +2719,7 @@ CUT_EXERCISE = Exercise(
         Probe("a pair several times", lambda g: _drawn_word(g, "banana", "a n", "an a", "b an", "a </w>")),
         Probe("a repeated letter", lambda g: _drawn_word(g, "aaaaaaa", "a a", "aa a", "aa </w>", "aa aa")),
         Probe("pieces that end like a pair", lambda g: _drawn_word(g, "nest", "n e", "e s", "s t", "es t")),
+        Probe("the same letters as another pair", lambda g: _drawn_word(g, "nest", "s t", "es t", "n e", "nes t")),
         Probe("no merge fits", lambda g: _drawn_word(g, "cab", "a c", "b a", "</w> a")),
         Probe("one letter", lambda g: _drawn_word(g, "a", "b a", "a </w>")),
         Probe("nothing else is touched", lambda g: _drawn_word(g, "abab", "b a", "a b", "ab </w>"), also=UNTOUCHED),
@@ -2635,6 +2989,120 @@ CUT_EXERCISE = Exercise(
             "pop emptied the caller's list of merges. The next word would find none left.",
             CUT,
         ),
+        known(
+            "letters compared instead of pairs",
+            """
+            def bpe_encode(word, merges):
+                pieces = list(word) + ["</w>"]
+                for a, b in merges:
+                    i = 0
+                    while i < len(pieces) - 1:
+                        if pieces[i] + pieces[i + 1] == a + b:
+                            pieces[i:i + 2] = [a + b]
+                        i += 1
+                return pieces
+            """,
+            "You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and only one of them was learned: compare the pairs, not their sum.",
+            CUT,
+        ),
+        known(
+            "</w> added at the end only",
+            """
+            def bpe_encode(word, merges):
+                pieces = list(word)
+                for a, b in merges:
+                    i = 0
+                    while i < len(pieces) - 1:
+                        if (pieces[i], pieces[i + 1]) == (a, b):
+                            pieces[i:i + 2] = [a + b]
+                        i += 1
+                return pieces + ["</w>"]
+            """,
+            "</w> was added after the merges, so none of them could take it up. It stands at the end of the word from the beginning.",
+            CUT,
+            _returned,
+        ),
+        known(
+            "merges read backwards",
+            """
+            def bpe_encode(word, merges):
+                pieces = list(word) + ["</w>"]
+                for a, b in reversed(merges):
+                    i = 0
+                    while i < len(pieces) - 1:
+                        if (pieces[i], pieces[i + 1]) == (a, b):
+                            pieces[i:i + 2] = [a + b]
+                        i += 1
+                return pieces
+            """,
+            "The merges were tried from the last learned to the first. The list is in order of learning: its first pair has the right of way.",
+            CUT,
+            _returned,
+        ),
+        known(
+            "last piece lost",
+            """
+            def bpe_encode(word, merges):
+                pieces = list(word) + ["</w>"]
+                for a, b in merges:
+                    merged, i = [], 0
+                    while i < len(pieces) - 1:
+                        if (pieces[i], pieces[i + 1]) == (a, b):
+                            merged.append(a + b)
+                            i += 2
+                        else:
+                            merged.append(pieces[i])
+                            i += 1
+                    pieces = merged
+                return pieces
+            """,
+            "Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces together must spell the word again.",
+            CUT,
+            _returned,
+        ),
+        known(
+            "list grows shorter under the loop",
+            """
+            def bpe_encode(word, merges):
+                pieces = list(word) + ["</w>"]
+                for a, b in merges:
+                    for i in range(len(pieces) - 1):
+                        if pieces[i] == a and pieces[i + 1] == b:
+                            pieces[i:i + 2] = [a + b]
+                return pieces
+            """,
+            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are no longer
+            there. Ask for the length anew at each step, or write into a new list.""",
+            CUT,
+        ),
+        known(
+            "the rank of a pair that has none",
+            """
+            def bpe_encode(word, merges):
+                rank = {pair: order for order, pair in enumerate(merges)}
+                pieces = list(word) + ["</w>"]
+                while len(pieces) > 1:
+                    best = min(zip(pieces, pieces[1:]), key=lambda pair: rank[pair])
+                    merged, i = [], 0
+                    while i < len(pieces):
+                        if tuple(pieces[i:i + 2]) == best:
+                            merged.append("".join(best))
+                            i += 2
+                        else:
+                            merged.append(pieces[i])
+                            i += 1
+                    pieces = merged
+                return pieces
+            """,
+            "You asked for the rank of a pair that is no merge at all. Most neighbors in a word are none: only those that are may compete, and when none is left the word is done.",
+            CUT,
+        ),
+        known(
+            "the best of nothing",
+            _cut().replace("        if not present:\n            return pieces\n", ""),
+            "When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is done: return its pieces.",
+            CUT,
+        ),
     ),
     variants=(
         right("lowest rank, again and again", _cut()),
@@ -2732,6 +3200,16 @@ CUT_EXERCISE = Exercise(
                     out.append(pieces[at])
                     at = following[at]
                 return out
+            """,
+        ),
+        right(
+            "text between separators",
+            """
+            def bpe_encode(word, merges):
+                text = "\\n" + "\\n\\n".join([*word, "</w>"]) + "\\n"
+                for a, b in merges:
+                    text = text.replace(f"\\n{a}\\n\\n{b}\\n", f"\\n{a}{b}\\n")
+                return text[1:-1].split("\\n\\n")
             """,
         ),
     ),
