@@ -267,6 +267,15 @@ DOT_EXERCISE = Exercise(
             "Your function changed the caller's a. An operation such as *= or mul_ writes into the tensor that was passed in, and fails where a is smaller than the result.",
             MANY,
         ),
+        known(
+            "a loop over the first axis",
+            """
+            def dot(a, b):
+                return torch.stack([(a[i] * b[i]).sum() for i in range(a.shape[0])])
+            """,
+            "Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the vector. The numbers are always last, and what stands before them may be nothing, one axis or several.",
+            DOT,
+        ),
     ),
     variants=(
         right("multiply and sum", "def dot(u, v):\n    return (u * v).sum(-1)\n"),
@@ -374,6 +383,16 @@ COSINE_EXERCISE = Exercise(
         Probe("as many vectors as numbers", lambda g: Case((normal(g, 4, 4), normal(g, 4, 4)))),
         Probe("one vector each", lambda g: Case((normal(g, 1, 3), normal(g, 1, 3)))),
         Probe("very different lengths", lambda g: Case((_of_lengths(g, 5, 4), _of_lengths(g, 7, 4)))),
+        Probe(
+            "short arrows",
+            lambda g: Case(
+                (
+                    0.02 * torch.nn.functional.normalize(normal(g, 3, 4), dim=1),
+                    0.03 * torch.nn.functional.normalize(normal(g, 5, 4), dim=1),
+                )
+            ),
+            atol=5e-3,
+        ),
         Probe("zero vectors on both sides", lambda g: Case((_with_zero(g, 4, 6, 2), _with_zero(g, 5, 6, 0)))),
         Probe(
             "float64, transposed in memory",
@@ -598,6 +617,43 @@ COSINE_EXERCISE = Exercise(
             "def cosine(A, B):\n    A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)\n    return A @ F.normalize(B, dim=-1).T\n",
             "Your function changed the caller's A: /= and div_ write into the tensor that was passed in.",
             MANY,
+        ),
+        known(
+            "short arrows taken for zero",
+            """
+            def cosine(A, B):
+                return A @ B.T / (A.norm(dim=1)[:, None] * B.norm(dim=1)).clamp_min(1e-3)
+            """,
+            "Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only a length of exactly 0 needs a guard; something like 1e-12 is enough.",
+            COSINE,
+        ),
+        known(
+            "a rather large number added below",
+            """
+            def cosine(A, B):
+                return A @ B.T / (A.norm(dim=1)[:, None] * B.norm(dim=1) + 1e-2)
+            """,
+            "The number that you add against 0 is too large: every cosine came out a little too small. Something like 1e-12 is enough.",
+            COSINE,
+        ),
+        known(
+            "zero vectors thrown away",
+            """
+            def cosine(A, B):
+                A, B = A[A.norm(dim=1) > 0], B[B.norm(dim=1) > 0]
+                return F.normalize(A, dim=1) @ F.normalize(B, dim=1).T
+            """,
+            "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the table, as zeros.",
+            COSINE,
+        ),
+        known(
+            "divided by the root of d as well",
+            """
+            def cosine(A, B):
+                return F.normalize(A, dim=1) @ F.normalize(B, dim=1).T / A.shape[1] ** 0.5
+            """,
+            "A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top of them; that belongs to 03.3.",
+            COSINE,
         ),
     ),
     variants=(
@@ -889,6 +945,44 @@ SCORES_EXERCISE = Exercise(
             "Your function changed the caller's Q: /= and div_ write into the tensor that was passed in. (When K is the same tensor, it even changes under your hands.)",
             MANY,
         ),
+        known(
+            "divided by half of d",
+            """
+            def scaled_scores(Q, K):
+                return Q @ K.T / Q.shape[-1] ** 1 / 2
+            """,
+            "Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The root is d to the power of one half, with brackets or as 0.5.",
+            ROOT,
+        ),
+        known(
+            "root rounded",
+            """
+            def scaled_scores(Q, K):
+                return Q @ K.T / int(math.sqrt(Q.shape[-1]))
+            """,
+            "The root of d was cut to a whole number. That is right when d is a square, such as 4 or 64, and not otherwise.",
+            ROOT,
+        ),
+        known(
+            "divided by the root of all numbers in Q",
+            """
+            def scaled_scores(Q, K):
+                return Q @ K.T / math.sqrt(Q.numel())
+            """,
+            "You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts is d, how many numbers *one* vector has.",
+            ROOT,
+        ),
+        known(
+            "as many keys as queries",
+            """
+            def scaled_scores(Q, K):
+                T = Q.shape[0]
+                scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])
+                return scores / math.sqrt(Q.shape[-1])
+            """,
+            "Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns belong to K.",
+            ROOT,
+        ),
     ),
     variants=(
         right("matrix product", "def scaled_scores(q, k):\n    return q @ k.T / math.sqrt(q.shape[-1])\n"),
@@ -1171,6 +1265,18 @@ STD_EXERCISE = Exercise(
             "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted.",
             MEASURE,
         ),
+        known(
+            "the generator seeded anew",
+            """
+            def score_std(d, n, generator):
+                generator.manual_seed(0)
+                q = torch.randn(n, d, generator=generator)
+                k = torch.randn(n, d, generator=generator)
+                return (q * k).sum(-1).std().item()
+            """,
+            "The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it stands: draw from it as it comes, or every call repeats the same experiment.",
+            MEASURE,
+        ),
     ),
     variants=(
         right(
@@ -1277,13 +1383,13 @@ def _search(
     d: int,
     cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95),
     *,
-    twin: bool = False,
+    twin: float = 0.0,
     zero: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> Case:
     """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead.
 
-    twin: another word points the same way. zero: another word has a vector of zeros.
+    twin: another word points the same way and is so many times as long; 0 for none. zero: another word has a vector of zeros.
     """
     own = torch.nn.functional.normalize(normal(g, d, dtype=torch.float64), dim=0)
     vectors = [own]
@@ -1291,7 +1397,7 @@ def _search(
         across = normal(g, d, dtype=torch.float64)
         across = torch.nn.functional.normalize(across - (across @ own) * own, dim=0)
         vectors.append(0.8 * length * (cosine_ * own + math.sqrt(1 - cosine_**2) * across))
-    vectors += [8 * own] if twin else []
+    vectors += [twin * own] if twin else []
     vectors += [0 * own] if zero else []
     order = torch.randperm(len(vectors), generator=g).tolist()
     if twin and order.index(0) < order.index(len(vectors) - 1):  # the twin stands in an earlier row
@@ -1327,7 +1433,8 @@ NEAREST_EXERCISE = Exercise(
         Probe("other words, other sizes", lambda g: _search(g, 4, 5)),
         Probe("one word asked for", lambda g: _search(g, 1, 3)),
         Probe("as many as there are", lambda g: _search(g, 9, 6)),
-        Probe("another word in the same direction", lambda g: _search(g, 2, 5, (0.8, 0.4, -0.3), twin=True)),
+        Probe("another word in the same direction", lambda g: _search(g, 2, 5, (0.8, 0.4, -0.3), twin=8.0)),
+        Probe("another word with the very same vector", lambda g: _search(g, 3, 4, (0.7, 0.2, -0.6), twin=1.0)),
         Probe("a vector of zeros", lambda g: _search(g, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True)),
         Probe("float64", lambda g: _search(g, 3, 7, dtype=torch.float64)),
         Probe("nothing else is touched", lambda g: _search(g, 3, 5), also=UNTOUCHED),
@@ -1547,7 +1654,7 @@ NEAREST_EXERCISE = Exercise(
                 names = {i: w for w, i in vocab.items()}
                 return [names[i] for i in sims.argsort(descending=True).tolist() if i != vocab[word]][:k]
             """,
-            "A vector of zeros gave 0 over 0, and sorting puts NaN above every number: the word without any direction came first. Its similarity is 0.",
+            "A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every number. A word without any direction has similarity 0.",
             COSINE,
         ),
         known(
@@ -1561,6 +1668,39 @@ NEAREST_EXERCISE = Exercise(
             """,
             "Your function changed the caller's W: after one search every word has length 1, and the embeddings are lost.",
             MANY,
+        ),
+        known(
+            "everything with the same vector left out",
+            """
+            def nearest(word, vocab, W, k):
+                own = W[vocab[word]]
+                others = [other for other, row in vocab.items() if not torch.equal(W[row], own)]
+                return sorted(others, key=lambda other: -F.cosine_similarity(own, W[vocab[other]], dim=0).item())[:k]
+            """,
+            "You left out every word whose vector equals the word's own. Another word may have the very same vector, and then nobody is nearer: leave out the word by its name or its id.",
+            NEAREST,
+        ),
+        known(
+            "everything in the same direction left out",
+            """
+            def nearest(word, vocab, W, k):
+                own = W[vocab[word]]
+                cosines = {other: F.cosine_similarity(own, W[row], dim=0).item() for other, row in vocab.items()}
+                return [other for other in sorted(cosines, key=lambda o: -cosines[o]) if cosines[other] < 0.9999][:k]
+            """,
+            "You left out every word with a cosine of 1. Another word may point the same way, and then nobody is nearer: leave out the word by its name or its id.",
+            NEAREST,
+        ),
+        known(
+            "the caller's vocabulary changed",
+            """
+            def nearest(word, vocab, W, k):
+                own = W[vocab[word]]
+                del vocab[word]
+                return sorted(vocab, key=lambda other: -F.cosine_similarity(own, W[vocab[other]], dim=0).item())[:k]
+            """,
+            "Your function took the word out of the caller's vocabulary (del, pop). The next search would not find it.",
+            NEAREST,
         ),
     ),
     variants=(
