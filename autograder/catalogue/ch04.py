@@ -662,6 +662,16 @@ SOFTMAX_EXERCISE = Exercise(
             IN_PLACE,
             CONTRACT,
         ),
+        known(
+            "maximum always along the last axis",
+            """
+            def softmax(x, dim):
+                e = torch.exp(x - x.amax(-1, keepdim=True))
+                return e / e.sum(dim, keepdim=True)
+            """,
+            "The maximum was taken along the last axis and the sum along dim. What is taken away must be the same number for all scores that share 1, or their proportions change: both go along dim.",
+            WHICH_AXIS,
+        ),
     ),
     variants=(
         right(
@@ -990,6 +1000,44 @@ LOG_EXERCISE = Exercise(
             "def log_softmax(x, dim):\n    x -= torch.logsumexp(x, dim=dim, keepdim=True)\n    return x\n",
             IN_PLACE,
             CONTRACT,
+        ),
+        known(
+            "maximum taken away twice",
+            """
+            def log_softmax(x, dim):
+                m = x.amax(dim, keepdim=True)
+                return x - m - (m + (x - m).exp().sum(dim, keepdim=True).log())
+            """,
+            "The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two is enough.",
+            LOGARITHM,
+        ),
+        known(
+            "base 2",
+            """
+            def log_softmax(x, dim):
+                m = x.amax(dim, keepdim=True)
+                return x - m - (x - m).exp().sum(dim, keepdim=True).log2()
+            """,
+            "The logarithm of the sum is one to base 2, beside powers of e. The natural logarithm undoes the exponential.",
+            LOGARITHM,
+        ),
+        known(
+            "logarithm of the sum of the scores",
+            """
+            def log_softmax(x, dim):
+                return x - torch.log(x.sum(dim, keepdim=True))
+            """,
+            "The scores themselves were added up. It is their powers, e to each score, whose sum has its logarithm taken.",
+            LOGARITHM,
+        ),
+        known(
+            "sum added instead of taken away",
+            """
+            def log_softmax(x, dim):
+                return x + torch.logsumexp(x, dim, keepdim=True)
+            """,
+            "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a difference.",
+            LOGARITHM,
         ),
     ),
     variants=(
@@ -1367,6 +1415,47 @@ TEMPERATURE_EXERCISE = Exercise(
             IN_PLACE,
             CONTRACT,
         ),
+        known(
+            "float32 at tau = 0",
+            """
+            def temperature(x, tau):
+                if tau < 0:
+                    raise ValueError("tau")
+                if tau == 0:
+                    return F.one_hot(x.argmax(-1), x.shape[-1]).float()
+                return torch.softmax(x / tau, -1)
+            """,
+            "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too.",
+            TEMPERATURE,
+        ),
+        known(
+            "softmax along axis 1",
+            """
+            def temperature(x, tau):
+                if tau < 0:
+                    raise ValueError("tau")
+                if tau == 0:
+                    return F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype)
+                return torch.softmax(x / tau, 1)
+            """,
+            "Axis 1 is the last one only when there are two. A single row has no axis 1, and in a deeper batch it counts something else. Count from the end.",
+            TEMPERATURE,
+        ),
+        known(
+            "whole rows set to 1 at tau = 0",
+            """
+            def temperature(x, tau):
+                if tau < 0:
+                    raise ValueError("tau")
+                if tau == 0:
+                    shares = torch.zeros_like(x)
+                    shares[x.argmax(-1)] = 1
+                    return shares
+                return torch.softmax(x / tau, -1)
+            """,
+            "At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the last axis, inside its own row.",
+            TEMPERATURE,
+        ),
     ),
     variants=(
         right(
@@ -1618,6 +1707,34 @@ JACOBIAN_EXERCISE = Exercise(
             "def softmax_jacobian(p):\n    J = -torch.outer(p, p)\n    J.diagonal().add_(p)\n    p.mul_(1 - p)\n    return J\n",
             "Your function changed the caller's p. An operation whose name ends in _ , or -=, writes into the tensor that was passed in.",
             CONTRACT,
+        ),
+        known(
+            "p.T of a single axis",
+            """
+            def softmax_jacobian(p):
+                return torch.diag(p) - p * p.T
+            """,
+            "p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all products is needed, each share with each share.",
+            SLOPE,
+            _first_row,
+        ),
+        known(
+            "diagonal squared",
+            """
+            def softmax_jacobian(p):
+                return torch.diag(p ** 2) - torch.outer(p, p)
+            """,
+            "Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its square.",
+            SLOPE,
+        ),
+        known(
+            "what is left on the diagonal",
+            """
+            def softmax_jacobian(p):
+                return torch.diag(1 - p) - torch.outer(p, p)
+            """,
+            "On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away. Your rows do not sum to 0.",
+            SLOPE,
         ),
     ),
     variants=(
