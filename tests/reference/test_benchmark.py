@@ -41,7 +41,8 @@ def test_every_peer_is_measured_at_every_work_and_the_result_is_written(small, t
     content = json.loads((tmp_path / record.RESULT_FILE).read_text())
     assert sorted(content) == ["machine", "rows"] and {"device", "threads", "torch"} <= set(content["machine"])
     assert len(content["rows"]) == len(rows) and all(list(row) == FIELDS for row in content["rows"])
-    of = {work: {row["peer"] for row in content["rows"] if row["work"] == work} for work in record.WORKS}
+    of = {work: {row["peer"] for row in content["rows"] if row["work"] == work and row["precision"] == "fp32"}
+          for work in record.WORKS}
     installed = {"x-transformers"} if training.find_spec("x_transformers") else set()
     assert of["training"] == (PEERS - {"x-transformers"}) | installed
     assert of["greedy"] == {"naive", "Hugging Face Marian", "CTranslate2", "CTranslate2 int8"}
@@ -79,12 +80,13 @@ def test_contenders_take_turns_and_the_median_round_counts():
     assert turns == ["a", "b"] * 4
 
 
-def test_beside_fp32_stands_fp32_and_beside_bf16_the_peer_s_best():
+def test_beside_fp32_stands_no_peer_in_bf16_and_beside_bf16_stand_all():
     contenders = [Contender(OURS, "fp32", int), Contender(OURS, "bf16", int), Contender("peer", "fp32", int),
-                  Contender("peer", "bf16", int), Contender("8 bits", "int8", int)]
+                  Contender("peer, autocast", "bf16", int), Contender("8 bits", "int8", int)]
     rows = rows_of("greedy", "d256", contenders, [10.0, 30.0, 5.0, 6.0, 40.0], lambda precision, speed: None)
     assert [(row.precision, row.peer, row.theirs) for row in rows] == [
-        ("fp32", "peer", 5.0), ("fp32", "8 bits", 40.0), ("bf16", "peer", 6.0), ("bf16", "8 bits", 40.0)]
+        ("fp32", "peer", 5.0), ("fp32", "8 bits", 40.0),
+        ("bf16", "peer", 5.0), ("bf16", "peer, autocast", 6.0), ("bf16", "8 bits", 40.0)]
     assert rows[0].ratio == 2.0 and rows[-1].ratio == 0.75
 
 
@@ -146,3 +148,8 @@ def test_recording_without_a_result_or_without_marks_says_what_is_missing(tmp_pa
     (tmp_path / "page.md").write_text("no marks")
     with pytest.raises(ValueError, match="readme: expected the marks"):
         record.record(tmp_path / "benchmark.json", tmp_path / "page.md")
+
+
+def test_readme_shows_the_recorded_benchmark():
+    page = README.read_text(encoding="utf-8")
+    assert record.BEGIN in page and record.with_table(page) == page

@@ -59,18 +59,12 @@ def rows_of(work: str, config: str, contenders: Sequence[Contender], speeds: Seq
             share_of_peak: Callable[[str, float], float | None]) -> list[Row]:
     """Return one row for each of our precisions and each peer.
 
-    Beside our fp32 stands the peer in fp32 (or in int8, which only some have); beside our bf16 whatever of the
-    peer's was fastest. share_of_peak: of a precision and a speed.
+    Beside our fp32 stand peers in fp32 (and in int8, which only some have), beside our bf16 all of them.
+    share_of_peak: of a precision and a speed.
     """
     measured = list(zip(contenders, speeds, strict=True))
-    rows = []
-    for mine, ours in measured:
-        if mine.name != OURS:
-            continue
-        for peer in dict.fromkeys(contender.name for contender, _ in measured if contender.name != OURS):
-            of_peer = [(contender.precision, speed) for contender, speed in measured if contender.name == peer]
-            alike = [speed for precision, speed in of_peer if precision in ("fp32", "int8")]
-            theirs = max(alike if mine.precision == "fp32" and alike else [speed for _, speed in of_peer])
-            rows.append(Row(work, config, mine.precision, peer, ours, theirs, ours / theirs,
-                            share_of_peak(mine.precision, ours)))
-    return rows
+    return [Row(work, config, mine.precision, peer.name, ours, theirs, ours / theirs,
+                share_of_peak(mine.precision, ours))
+            for mine, ours in measured if mine.name == OURS
+            for peer, theirs in measured
+            if peer.name != OURS and (mine.precision == "bf16" or peer.precision != "bf16")]

@@ -135,7 +135,7 @@ def _marian(model: Transformer, sentences: Ids, beam: int, folder: Path,
             return len(sentences)
         return work
 
-    return [Contender("Hugging Face Marian", precision, working(
+    return [Contender("Hugging Face Marian" + (" bf16" if precision == "bf16" else ""), precision, working(
         MarianMTModel.from_pretrained(folder, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
         .to(device).eval())) for precision in precisions]
 

@@ -40,6 +40,13 @@ def write(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
     os.replace(temporary, path)
 
 
+def recorded_table() -> str:
+    """Return the table of the recorded result, or a sentence where none is recorded."""
+    if not RECORDED.is_file():
+        return "No result is recorded yet: `make bench` measures this machine."
+    return table(json.loads(RECORDED.read_text(encoding="utf-8")))
+
+
 def table(content: dict[str, Any]) -> str:
     """Return a recorded result as a Markdown table, with the sentence that says where it was measured."""
     measured = content["machine"]
@@ -66,12 +73,12 @@ def record(result: Path, readme: Path) -> None:
     if BEGIN not in page or END not in page:
         raise ValueError(f"readme: expected the marks {BEGIN} and {END} in {readme}, got neither or one")
     RECORDED.write_text(text, encoding="utf-8")
-    readme.write_text(with_table(page, json.loads(text)), encoding="utf-8")
+    readme.write_text(with_table(page), encoding="utf-8")
 
 
-def with_table(page: str, content: dict[str, Any]) -> str:
-    """Return the page with the table between its marks."""
-    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{table(content)}\n{END}", page, flags=re.DOTALL)
+def with_table(page: str) -> str:
+    """Return the page with the recorded table between its marks."""
+    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{recorded_table()}\n{END}", page, flags=re.DOTALL)
 
 
 def _rounded(row: Row) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
     if find_spec("x_transformers"):
         peers.append(("x-transformers", _x_transformers))
     for name, build in peers:
-        contenders += [Contender(name, precision, _theirs(*build(config), config, device, precision == "bf16"))
+        contenders += [Contender(name if precision == "fp32" else f"{name}, autocast", precision,
+                                 _theirs(*build(config), config, device, precision == "bf16"))
                        for precision in precisions]
     return contenders
 
