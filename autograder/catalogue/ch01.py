@@ -259,6 +259,20 @@ PATH_EXERCISE = Exercise(
             "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first.",
             PATHS,
         ),
+        known(
+            "negative steps, rounded up",
+            """
+            def path_length(kind, i, j, k=3):
+                d = j - i
+                if kind == "recurrent":
+                    return d
+                if kind == "window":
+                    return math.ceil(d / ((k - 1) // 2))
+                return 1 if d else 0
+            """,
+            "Where the later word comes first your number is negative. The way back is as long as the way there.",
+            PATHS,
+        ),
     ),
     variants=(
         right("ceil", _path()),
@@ -838,6 +852,48 @@ COST_EXERCISE = Exercise(
             "costs as float",
             _cost("n * d**2.0", "k * n * d**2.0", "n**2.0 * d"),
             "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at any size.",
+            COST,
+        ),
+        known(
+            "one step of the recurrence",
+            """
+            def layer_cost(kind, n, d, k):
+                if kind == "recurrent":
+                    return d * d
+                return k * n * d * d if kind == "convolution" else n * n * d
+
+            def break_even(d):
+                return d
+            """,
+            "For the recurrent layer you counted one step. Every one of the n words takes such a step.",
+            COST,
+        ),
+        known(
+            "no windows at the edges",
+            """
+            def layer_cost(kind, n, d, k):
+                if kind == "convolution":
+                    return k * (n - k + 1) * d * d
+                return n * d * d if kind == "recurrent" else n * n * d
+
+            def break_even(d):
+                return d
+            """,
+            "You counted only the windows that fit inside the sentence. Each of the n words has a window of its own, at the edges too.",
+            COST,
+        ),
+        known(
+            "floats",
+            """
+            def layer_cost(kind, n, d, k):
+                if kind == "convolution":
+                    return float(k * n * d * d)
+                return float(n * d * d if kind == "recurrent" else n * n * d)
+
+            def break_even(d):
+                return d / 1
+            """,
+            "The numbers are right and their type is not: multiplications are counted, with plain Python ints. A single / makes a float, even of 4 / 2.",
             COST,
         ),
     ),
@@ -1471,6 +1527,39 @@ CONTEXT_EXERCISE = Exercise(
             "H changed in place",
             _context(context="H.mul_(w[:, :, None]).sum(dim=1)"),
             "Your function changed the caller's H. An operation that ends in _ or such as *= writes into the tensor that was passed in.",
+            LOOK_BACK,
+        ),
+        known(
+            "scores instead of weights",
+            """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                e = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va
+                w = torch.softmax(e.masked_fill(~mask, -math.inf), -1).nan_to_num(0.0)
+                return (w.unsqueeze(1) @ H).squeeze(1), e
+            """,
+            "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them.",
+            LOOK_BACK,
+        ),
+        known(
+            "not low enough",
+            """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                e = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va
+                w = torch.softmax(e.masked_fill(~mask, -10), -1)
+                return (w.unsqueeze(1) @ H).squeeze(1), w
+            """,
+            "Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus infinity leaves exactly nothing.",
+            LOOK_BACK,
+        ),
+        known(
+            "NaN kept in the weights",
+            """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                e = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va
+                w = torch.softmax(e.masked_fill(~mask, -math.inf), -1)
+                return (w.nan_to_num(0.0).unsqueeze(1) @ H).squeeze(1), w
+            """,
+            "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 as well.",
             LOOK_BACK,
         ),
     ),
