@@ -1537,6 +1537,20 @@ TEMPERATURE_EXERCISE = Exercise(
                 return torch.softmax(x.double() * (1 / tau), -1).to(x.dtype)
             """,
         ),
+        right(
+            "an error of its own kind",
+            """
+            class NegativeTemperature(ValueError):
+                pass
+
+            def temperature(x, tau):
+                if tau < 0:
+                    raise NegativeTemperature(f"tau: expected 0 or more, got {tau}")
+                if tau == 0:
+                    return F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype)
+                return torch.softmax(x / tau, dim=-1)
+            """,
+        ),
     ),
     hints=(
         "which way does a large tau push the shares: together or apart? And what is left when tau reaches 0?",

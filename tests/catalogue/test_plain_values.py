@@ -34,6 +34,11 @@ def outcome(expected, got, inputs=((), ())):
     return Outcome(PROBE, Case(()), None, *seen, difference(*seen, PROBE))
 
 
+def test_numbers_that_round_alike_are_told_with_the_decimals_in_which_they_differ():
+    assert told(0.66524, 0.66458).text == "expected 0.6652, got 0.6646"
+    assert told(torch.tensor([1.0, 0.00212]), torch.tensor([1.0, 0.00214])).text.endswith("got 0.00214")
+
+
 @given(PLAIN)
 def test_a_plain_value_never_differs_from_itself(value):
     assert told(value, wire.copy(value)) is None
