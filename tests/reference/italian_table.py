@@ -6,9 +6,9 @@ A sentence is described by its parts (subject, verb, tense, object ...) and must
 # English phrase, which may begin with a preposition: Italian phrase.
 PHRASES = {
     # Adjectives whose sense depends on the noun.
-    "the quiet computers": "i computer silenziosi", "a quiet lawyer": "un avvocato silenzioso",
+    "the quiet computers": "i computer silenziosi", "the quiet players": "i giocatori silenziosi",
     "the quiet kitchen": "la cucina tranquilla", "a quiet lake": "un lago tranquillo",
-    "a strong server": "un server potente", "the strong companies": "le aziende potenti",
+    "a strong server": "un server potente", "the strong companies": "le aziende forti",
     "the strong castle": "il castello solido", "a strong goalkeeper": "un portiere forte",
     # The articles, by the sound that follows.
     "the book": "il libro", "the books": "i libri", "the student": "lo studente", "the students": "gli studenti",

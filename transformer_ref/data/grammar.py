@@ -27,7 +27,7 @@ class Corpus(NamedTuple):
     held_out: list[Pair]
 
 
-def build_corpus(train: int = 40_000, validation: int = 500, test: int = 1_000, held_out: int = 1_000,
+def build_corpus(train: int = 60_000, validation: int = 500, test: int = 1_000, held_out: int = 1_000,
                  seed: int = 7) -> Corpus:
     """Return a corpus with so many pairs in each split; equal arguments give equal corpora on every machine.
 

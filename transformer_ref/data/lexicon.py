@@ -170,8 +170,8 @@ ADJECTIVES_OF_KIND = {
 }
 # What an adjective of the list above becomes with nouns of a kind.
 ADJECTIVE_SENSES = {
-    "quiet": {"device": "silenzioso", "business": "silenzioso", "sport": "silenzioso"},
-    "strong": {"device": "potente", "business": "potente", "building": "solido"},
+    "quiet": {"device": "silenzioso", "sport": "silenzioso"},
+    "strong": {"device": "potente", "building": "solido"},
 }
 
 # word: how its senses attach to a cue ("the bank near the river"), the verbs that fit every sense besides those that
