@@ -1,5 +1,6 @@
 """Chapter 00: its numbers come out of its cells, its reports are the judge's own, its strip reads as torch reads."""
 
+import inspect
 import itertools
 import re
 
@@ -12,6 +13,7 @@ from autograder.diagnose import namespace_of
 from autograder.judge import judge
 from autograder.observe import LocalPeer
 from autograder.verdict import render
+from transformer_ref.data.grammar import build_corpus
 
 CHAPTER = "00_start_here"
 
@@ -133,3 +135,8 @@ def test_each_broken_answer_has_its_own_report(chapter):
     }.items():
         widget.get_by_role("button", name=name).click()
         expect(widget.locator("pre.report:visible")).to_contain_text(said)
+
+
+def test_the_page_says_how_many_sentences_the_translator_learned_from(book):
+    learned_from = inspect.signature(build_corpus).parameters["train"].default
+    assert f"trained on {learned_from:,} sentences" in " ".join(book.soup(CHAPTER).get_text().split())
