@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's comma
     from autograder.exercise import Assignment
 
 RECEIVED = "classroom/received"
+OF_THE_EXCHANGE = "submission_secret.txt"  # nbgrader names the feedback it hands back after it
 MOST_FILES = 1_000  # of one submission that are looked at
 MOST_NOTEBOOKS = 10  # of one submission that are read
 
@@ -185,7 +186,7 @@ def _take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> Ta
     read = [(path, data := content_of(path), rebuild(data, released)) for path in notebooks[:MOST_NOTEBOOKS]]
     reasons = [] if folder.name == assignment.id else [f"The folder was named {_shown(folder.name)}."]
     if not read:
-        others = [path for path in files if path.name not in (receipts.STAMP, receipts.ASIDE)]
+        others = [path for path in files if path.name not in (receipts.STAMP, receipts.ASIDE, OF_THE_EXCHANGE)]
         there = f" There is {_list(folder, others)}." if others else " The folder was empty."
         rebuilt, digest = rebuild(None, released), ""
         reasons += [NO_FILE + there]
@@ -193,7 +194,8 @@ def _take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> Ta
         path, data, rebuilt = max(read, key=_worth(folder, name))
         digest = hashlib.sha256(data).hexdigest()
         reasons += _about_names(folder, path, notebooks, name) + list(rebuilt.reasons)
-    wanted = tuple(path for path in files if path.relative_to(folder).as_posix() in assignment.files)
+    kept = (*assignment.files, OF_THE_EXCHANGE)
+    wanted = tuple(path for path in files if path.relative_to(folder).as_posix() in kept)
     return TakenIn(with_note(rebuilt.notebook, reasons), tuple(reasons), digest, wanted)
 
 

@@ -946,7 +946,7 @@ SCORES_EXERCISE = Exercise(
             MANY,
         ),
         known(
-            "divided by half of d",
+            "divided by twice d",
             """
             def scaled_scores(Q, K):
                 return Q @ K.T / Q.shape[-1] ** 1 / 2

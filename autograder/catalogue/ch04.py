@@ -1012,7 +1012,7 @@ LOG_EXERCISE = Exercise(
             LOGARITHM,
         ),
         known(
-            "base 2",
+            "base 2 for the sum alone",
             """
             def log_softmax(x, dim):
                 m = x.amax(dim, keepdim=True)

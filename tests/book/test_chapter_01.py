@@ -43,18 +43,16 @@ def test_what_the_page_says_of_the_alignment_is_in_the_record():
     page = (RECORDED.parent / f"{CHAPTER}.md").read_text(encoding="utf-8")
     sentences = json.loads((RECORDED / "alignment.json").read_text(encoding="utf-8"))["sentences"]
     for number, written, read, share in (
-        (3, "smartphone", "smartphones", "0.94"),
-        (3, "pratici", "practical", "0.70"),
-        (3, "installerai", "will", "0.93"),
-        (1, "gestirà", "will", "0.64"),
-        (1, "gestirà", "manage", "0.36"),
-        (2, "allenatore", "zeppelin", "1.00"),
+        (3, "smartphone", "smartphones", "0.97"),
+        (3, "pratici", "practical", "0.90"),
+        (3, "installerai", "will", "0.87"),
+        (1, "gestirà", "manage", "0.93"),
+        (2, "messaggio", "zeppelin", "0.99"),
     ):
         shown = sentences[number]
         row = shown["weights"][shown["target"].index(written)]
         assert f"{row[shown['source'].index(read)]:.2f}" == share
         assert f"*{written}*" in page and f"*{read}*" in page and share in page
-    assert sentences[2]["target"].count("visto") == 2
 
 
 def test_the_record_of_the_alignment_shows_the_sentences_of_its_program_as_shares():

@@ -220,9 +220,10 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(recipes, "build_corpus", build_corpus)
     assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 0
     translator, corpus = Translator(*load_checkpoint(tmp_path)[:3]), build_corpus()
-    # Measured with seed 1: 0.996 and 1.000 unseen; held out 0.93 to 0.97, which differs with the number of threads.
-    # Words within four places of the ambiguous one decide 0.59.
-    for pairs, exact, senses in ((corpus.test, 0.98, 0.99), (corpus.held_out, 0.86, 0.86)):
+    # Measured with seed 1 on one thread: 0.999 and 1.000 unseen, 0.998 and 0.999 held out. Rounding differs with the
+    # number of threads, and one of the 32 combinations that are held out is then sometimes missed as a whole.
+    # Words within four places of the ambiguous one decide 0.57.
+    for pairs, exact, senses in ((corpus.test, 0.985, 0.99), (corpus.held_out, 0.94, 0.94)):
         translations = translator.translate([pair.english for pair in pairs], beam=1)
         assert exact_match(translations, [pair.italian for pair in pairs]) >= exact
         assert sense_accuracy(translations, pairs) >= senses

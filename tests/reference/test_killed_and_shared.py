@@ -72,6 +72,8 @@ def test_a_training_killed_while_it_saves_goes_on_with_the_losses_of_an_uninterr
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch was built without torch.distributed")
 def test_two_processes_have_the_losses_of_one_with_the_same_batches(script, uninterrupted, tmp_path):
     run("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, tmp_path)
-    # the sums are rounded in another order, and Muon lifts such differences from step to step
-    torch.testing.assert_close(saved(tmp_path)["losses"], uninterrupted["losses"], rtol=1e-4, atol=0)
+    # The sums are rounded in another order, and Muon lifts such differences from step to step.
+    shared, alone = saved(tmp_path)["losses"], uninterrupted["losses"]
+    torch.testing.assert_close(shared[:1], alone[:1], rtol=1e-6, atol=0)
+    torch.testing.assert_close(shared, alone, rtol=1e-3, atol=0)
     assert len(uninterrupted["losses"]) == STEPS

@@ -1,6 +1,6 @@
 """The built-in English-Italian corpus: four lists of sentences without one in common.
 
-Seventeen English words have two senses each, with different Italian words; what decides is elsewhere in
+Sixteen English words have two senses each, with different Italian words; what decides is elsewhere in
 the sentence, often far away. One cue noun of each word and sense is held out: training never shows the two
 together.
 """

@@ -209,8 +209,6 @@ AMBIGUOUS = {
             {"device": "ventola ventole f", "sport": "tifoso tifosi m"}),
     "lock": ("of, near, behind", "clean touch", "old new big small",
              {"building": "serratura serrature f", "water": "chiusa chiuse f"}),
-    "match": ("for, near", "choose lose", "long new strange",
-              {"sport": "partita partite f", "building": "fiammifero fiammiferi m"}),
 }
 # Verbs that settle the sense alone: "I closed the windows."
 TELLING_VERBS = {
@@ -229,7 +227,6 @@ TELLING_VERBS = {
     "branch": {"water": "break", "business": "manage"},
     "fan": {"device": "install repair", "sport": "thank meet"},
     "lock": {"building": "break open"},
-    "match": {"sport": "prepare finish"},
 }
 
 PREPOSITIONS = {

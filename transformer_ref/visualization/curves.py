@@ -48,7 +48,8 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
 
 def ticks(low: float, high: float) -> list[float]:
     """Return round numbers at equal distances, from at most `low` to at least `high`, two at the least."""
-    rough = (high - low) / TICKS or 1.0
+    scale = max(abs(low), abs(high), 1e-3)  # numbers closer than a millionth of it are one number
+    rough = (high - low) / TICKS if high - low > 1e-6 * scale else max(1.0, 1e-6 * scale)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
