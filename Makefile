@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 PORT ?= 8000
 JUPYTER_PORT ?= 8888
 PYTEST_ARGS ?=
-SENTENCES := "I closed the windows." "She visited the bank near the river." "We bought the old keys."
+SENTENCES := "I closed the windows." "She visited the bank near the river." "We cleaned the old keys of the house."
 
 SHELL := /bin/bash
 VENV := .venv
@@ -128,7 +128,7 @@ translator: build/translator/.trained
 	@printf '%s\n' $(SENTENCES) | paste -d '|' - build/translator/italian.txt | sed 's/^/  /; s/|/  ->  /'
 
 build/translator/.trained: $(READY) $(PACKAGE)
-	$(SAY)'training an English-Italian translator (about 2 minutes) ...'
+	$(SAY)'training an English-Italian translator (about 3 minutes) ...'
 	@[ ! -e $@ ] || rm -rf build/translator
 	@$(PYTHON_HERE) -m transformer_ref train --output build/translator \
 	  $$([ -e build/translator/training.safetensors ] && echo --resume)
