@@ -206,7 +206,10 @@ def test_fit_needs_no_transformer():
             return self.table(target_input)
 
     model, config = Counts(), TrainingConfig(steps=5, muon_rate=0.0)
-    fit(Training(model, build_optimizer(model, config), stream(), config, 0))
+    before = model.table.weight.detach().clone()
+    run = Training(model, build_optimizer(model, config), stream(), config, 0)
+    fit(run)
+    assert run.step == 5 and not model.table.weight.equal(before)
 
 
 def test_an_overfitted_model_says_every_sentence_right_greedily():
