@@ -41,13 +41,13 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """A node with everything below it. Kept, since every exercise of a notebook asks about the same statements."""
     return tuple(ast.walk(node))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _parse(cell: str) -> list[ast.stmt]:
     """The cell's statements; lines for IPython itself (magics, shell) are left out. Nothing when it is not Python."""
     lines = [line if not line.lstrip().startswith(("%", "!", "?")) else "" for line in cell.splitlines()]
@@ -149,7 +149,7 @@ def _loads(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _bound(statement: ast.stmt) -> set[str]:
     """The names that a statement gives a meaning of the learner's own: by def, class or assignment."""
     nodes = list(_nodes(statement))

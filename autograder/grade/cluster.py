@@ -137,7 +137,9 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
         for other in [known for known in _idle if known != digest]:
             _end_all(_idle.pop(other))
         worker = _idle[digest].pop() if _idle.get(digest) else None
-    worker = worker or Worker(pickle.loads(zlib.decompress(packed)))
+    if worker is None:
+        batch = pickle.loads(zlib.decompress(packed))
+        worker = Worker(batch.environment).prepared(batch)
     try:
         result = worker.grade(submission)
     except WorkerDied as died:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from multiprocessing import connection
 from pathlib import Path
@@ -34,9 +34,12 @@ class Refusal(Exception):
 
 
 class Worker:
-    """One worker process and the line to it."""
+    """One worker process and the line to it. It begins to import at once, and grades when it has got its batch.
 
-    def __init__(self, batch: Batch) -> None:
+    environment: variables that are set in it.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
         self._folder = Path(tempfile.mkdtemp(prefix="grade-"))
         self._folder.chmod(0o711)  # a sandbox may have to pass through it as another user
@@ -44,7 +47,7 @@ class Worker:
         self._process = subprocess.Popen(
             [*PROGRAM, str(theirs.fileno()), str(self._folder)],
             pass_fds=[theirs.fileno()],
-            env={"OMP_NUM_THREADS": "1", **os.environ, **batch.environment},  # as many workers as cores do the rest
+            env={"OMP_NUM_THREADS": "1", **os.environ, **environment},  # as many workers as cores do the rest
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
@@ -55,7 +58,13 @@ class Worker:
         self.holds: Submission | None = None
         self.since = 0.0
         self._ended = ""
+        self._is_prepared = False
+
+    def prepared(self, batch: Batch) -> "Worker":
+        """Send it what all of its submissions need; returns it."""
         self._send(batch)
+        self._is_prepared = True
+        return self
 
     @property
     def pid(self) -> int:
@@ -91,6 +100,8 @@ class Worker:
         if self._ended:
             return self._ended
         self.line.close()  # at the other end this is the sign to tidy up and go
+        if not self._is_prepared:  # it has nothing to tidy up, and may be at its imports still
+            self._process.kill()
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -113,11 +124,36 @@ class Worker:
             self.line.send(message)
 
 
-class Pool:
-    """Several workers that share a stream of submissions."""
+class Spares(contextlib.ExitStack):
+    """Workers that were started before it was known what they are for; those that nobody took end with the context.
 
-    def __init__(self, batch: Batch, size: int) -> None:
-        self._batch, self._size = batch, size
+    A worker imports for seconds, and so does the writer: this way they do it at the same time.
+    """
+
+    def __init__(self, environment: Mapping[str, str], count: int) -> None:
+        super().__init__()
+        self._environment = environment
+        self._workers = deque(Worker(environment) for _ in range(count))
+        self.callback(self._end)
+
+    def take(self, batch: Batch) -> Worker:
+        """A worker for the batch, one that was begun before if there is one left."""
+        worker = self._workers.popleft() if self._workers else Worker(self._environment)
+        return worker.prepared(batch)
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+
+class Pool:
+    """Several workers that share a stream of submissions.
+
+    spares: where they come from; without them each is started when it is needed.
+    """
+
+    def __init__(self, batch: Batch, size: int, spares: Spares | None = None) -> None:
+        self._batch, self._size, self._spares = batch, size, spares or Spares(batch.environment, 0)
         self._workers: list[Worker] = []
 
     def __enter__(self) -> "Pool":
@@ -178,5 +214,5 @@ class Pool:
         for worker in self._workers:
             if not worker.holds:
                 return worker
-        self._workers.append(Worker(self._batch))
+        self._workers.append(self._spares.take(self._batch))
         return self._workers[-1]

@@ -8,18 +8,21 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from autograder import course
 from autograder.course import CourseError
 from autograder.grade import changes
-from autograder.grade.gradebook import Classroom
 from autograder.grade.journal import Journal, Journals, OneWriter
 from autograder.grade.parcel import Batch, Result, Submission
-from autograder.grade.pool import Pool
+from autograder.grade.pool import Pool, Spares
 from autograder.grade.progress import Progress
 from autograder.grade.summary import summary
+
+if TYPE_CHECKING:
+    from autograder.grade.gradebook import Classroom
 
 SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # the environment variable that names a way to isolate
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
@@ -40,6 +43,11 @@ class Options:
     resume: bool = False
     trust: bool = False
     scheduler: str = ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that are set in each worker."""
+        return {SANDBOX: "none"} if self.trust else {}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,14 +86,16 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 
     Raises CourseError when the course, the gradebook or the workers are not fit for it.
     """
-    with OneWriter(root):
+    with OneWriter(root), _begun(root, assignment, options) as spares:
+        from autograder.grade.gradebook import Classroom  # seconds of imports, which the workers make meanwhile too
+
         classroom = Classroom(root, assignment)
         journals = Journals(root, assignment)
         journal, students = _plan(classroom, journals, options)
         if journal is None:
             return 0
         try:
-            _grade(classroom, journals, journal, students, options)
+            _grade(classroom, journals, journal, students, options, spares)
         except KeyboardInterrupt:
             print(f"\nInterrupted. What is graded is kept; --resume goes on with the {len(journal.left())} others.")
             return INTERRUPTED
@@ -107,7 +117,7 @@ def _end(journal: Journal) -> None:
     journal.close()
 
 
-def _plan(classroom: Classroom, journals: Journals, options: Options) -> tuple[Journal | None, list[str]]:
+def _plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[Journal | None, list[str]]:
     """The run's log and who is to be graded in it; None when there is nothing to do."""
     interrupted = journals.interrupted()
     if options.resume and interrupted:
@@ -138,13 +148,18 @@ def _plan(classroom: Classroom, journals: Journals, options: Options) -> tuple[J
 
 
 def _grade(
-    classroom: Classroom, journals: Journals, journal: Journal, students: Sequence[str], options: Options
+    classroom: "Classroom",
+    journals: Journals,
+    journal: Journal,
+    students: Sequence[str],
+    options: Options,
+    spares: Spares,
 ) -> None:
     last, folders = journals.last_grades(), classroom.handed_in()
     progress = Progress(classroom.assignment, len(students))
     present = [Submission(student, folders[student]) for student in students if student in folders]
     gone = [Result(student, failure="the folder is no longer there") for student in students if student not in folders]
-    with _workers(classroom.batch({SANDBOX: "none"} if options.trust else {}), options, len(students)) as workers:
+    with _workers(classroom.batch(options.environment), options, len(students), spares) as workers:
         progress.show()
         for result in chain(gone, workers.grade(present)):
             failure = result.failure or _record(classroom, journal, result, folders.get(result.student), last)
@@ -154,7 +169,7 @@ def _grade(
     progress.end()
 
 
-def _record(classroom: Classroom, journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
+def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
     """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
     student, now = result.student, journal.events[0]["versions"]
     before = classroom.recorded(student)
@@ -184,12 +199,18 @@ def _record(classroom: Classroom, journal: Journal, result: Result, folder: Path
     return ""
 
 
-def _workers(batch: Batch, options: Options, students: int) -> AbstractContextManager:
+def _begun(root: Path, assignment: str, options: Options) -> Spares:
+    """As many workers as will probably be needed: those of a usual course that this machine grades."""
+    present = len(list((root / "classroom" / "submitted").glob(f"*/{assignment}")))
+    return Spares(options.environment, 0 if options.scheduler else min(options.workers, present))
+
+
+def _workers(batch: Batch, options: Options, students: int, spares: Spares) -> AbstractContextManager:
     if options.scheduler:
         from autograder.grade.cluster import Cluster
 
         return Cluster(batch, options.scheduler)
-    return Pool(batch, min(options.workers, students))
+    return Pool(batch, min(options.workers, students), spares)
 
 
 def _is_chosen(name: str, patterns: Sequence[str]) -> bool:

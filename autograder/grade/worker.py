@@ -18,17 +18,23 @@ import tempfile
 import threading
 import time
 from datetime import datetime
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import nbformat
 import psutil
+from nbgrader import api
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
 from autograder import catalogue, course, intake
 from autograder.grade.parcel import Batch, Received, Result, Submission
+
+# nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
+# keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.
+api.create_engine = cache(api.create_engine)
 
 FOLDERS = {
     "source_directory": "solutions",

@@ -1,6 +1,7 @@
 """Whole classes graded once by nbgrader's own commands; the tests read what came out."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import sample_class
 from sample_class import ASSIGNMENT
 
 from autograder.exercise import Assignment
+from autograder.sandbox import backends
 
 
 @dataclass
@@ -41,6 +43,15 @@ class Graded:
     def scores(self, student: str) -> dict[str, float]:
         """Exercise id -> points in the gradebook."""
         return sample_class.scores(self.folder, student, self.assignment)
+
+
+def need_isolation(name: str) -> None:
+    """Skip a test of a backend that cannot isolate here; where CI could use none at all, fail."""
+    reason = backends.why_not(name)
+    if reason:
+        no_other = all(map(backends.why_not, ("bubblewrap", "landlock")))
+        refuse = pytest.fail if no_other and os.environ.get("CI") == "true" else pytest.skip
+        refuse(f"{name} cannot isolate on this machine: {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)

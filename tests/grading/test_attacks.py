@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 import sample_class
-from conftest import Graded
+from conftest import Graded, need_isolation
 from nbformat.v4 import new_code_cell
 from sample_class import ASSIGNMENT
 
 from autograder import catalogue, course
-from autograder.sandbox import backends
 from autograder.sandbox.visible import HERE
 
 pytestmark = pytest.mark.slow
@@ -97,9 +96,7 @@ def without_gradients() -> dict[str, str]:
 def attacked(request, empty_course):
     """Attackers between two honest students, graded in one batch."""
     backend, attacks = request.param
-    reason = backends.why_not(backend)
-    if reason:
-        pytest.skip(f"{backend} cannot isolate on this machine: {reason}")
+    need_isolation(backend)
     made = empty_course(f"attacked-{backend}")
     graded = Attacked(made.folder, made.assignment)
     graded.attacks = attacks

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import sample_class
+from conftest import need_isolation
 from sample_class import ASSIGNMENT
 
 from autograder import course, execute, runner
@@ -24,9 +25,7 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
 def warm(request):
     """A warm sandbox for the assignment of chapter 05."""
-    reason = backends.why_not(request.param)
-    if reason:
-        pytest.skip(f"{request.param} cannot isolate on this machine: {reason}")
+    need_isolation(request.param)
     started = Runner(ASSIGNMENT, BACKENDS[request.param], LIMITS)
     yield started
     started.close()
@@ -141,8 +140,7 @@ def test_a_sandbox_that_breaks_costs_nobody_a_point(warm, tmp_path, monkeypatch)
 
 
 def test_a_child_that_cannot_be_confined_runs_nothing_and_says_why(monkeypatch):
-    if backends.why_not("bubblewrap"):
-        pytest.skip(f"bubblewrap cannot isolate on this machine: {backends.why_not('bubblewrap')}")
+    need_isolation("bubblewrap")
     monkeypatch.setattr(backends, "PRIVATE", ("/no/such/folder",))
     started = Runner(ASSIGNMENT, BACKENDS["bubblewrap"], LIMITS)
     try:
@@ -163,8 +161,7 @@ def test_without_any_way_to_isolate_grading_refuses_and_names_the_flag(monkeypat
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 def test_an_installed_copy_of_our_packages_is_hidden(name, monkeypatch):
-    if backends.why_not(name):
-        pytest.skip(f"{name} cannot isolate on this machine: {backends.why_not(name)}")
+    need_isolation(name)
     installed = str(Path(sysconfig.get_path("purelib")) / "yaml")  # stands for one
     monkeypatch.setattr(backends, "_installed_packages", lambda: (installed,))
     started = Runner(ASSIGNMENT, BACKENDS[name], LIMITS)

@@ -12,15 +12,15 @@ import transformer_ref
 
 PACKAGE = Path(transformer_ref.__file__).parent
 
-ROWS = (  # the table of ARCHITECTURE, in its order; a folder stands for all modules in it
+ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it; masks moved up, attention packs with them
     ("special_tokens", "shapes", "config", "device"),
     ("text.vocabulary", "text.byte_pair_encoding", "text.tokenizer"),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),
     ("model.attention",),
+    ("model.masks", "model.packing"),
     ("model.key_value_cache", "model.multi_head_attention"),
     ("model.positional_encoding",),
-    ("model.masks",),
     ("model.feed_forward", "model.dropout", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
     ("data",),
     ("training", "checkpoint"),

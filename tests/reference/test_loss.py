@@ -105,7 +105,7 @@ def projected(hidden, table, labels, pad, smoothing, through_logits):
     if through_logits:
         loss = label_smoothed_cross_entropy(hidden @ table.T, labels, pad, smoothing)
     else:
-        loss = projected_cross_entropy(hidden, table, labels, pad, smoothing)
+        loss = projected_cross_entropy(hidden[labels != pad], table, labels[labels != pad], pad, smoothing)
     (3 * loss).backward()
     return loss.detach(), hidden.grad, table.grad
 
@@ -140,6 +140,6 @@ def test_piece_by_piece_a_batch_of_pads_has_loss_zero_and_zero_gradients():
 
 
 def test_a_label_far_below_all_others_has_a_finite_loss():
-    hidden, table = torch.full((1, 1, 1), 200.0), torch.tensor([[0.0], [-1.0], [1.0]])
-    loss = projected_cross_entropy(hidden, table, torch.tensor([[1]]), 0, 0.0)
+    hidden, table = torch.full((1, 1), 200.0), torch.tensor([[0.0], [-1.0], [1.0]])
+    loss = projected_cross_entropy(hidden, table, torch.tensor([1]), 0, 0.0)
     assert loss.isfinite() and loss > 80

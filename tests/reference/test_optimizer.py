@@ -7,6 +7,7 @@ from drawn import generator, ids, tiny_config
 from transformer_ref.config import TrainingConfig
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.loss import masked_cross_entropy
+from transformer_ref.training.muon import BatchedMuon
 from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
 
 
@@ -73,3 +74,41 @@ def test_an_optimizer_that_was_given_its_memory_back_makes_the_same_step():
         backward(network)
         optimizer.step()
     assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+SHAPES = [(5, 7), (7, 5), (6, 6), (5, 7), (1, 9), (64, 128), (5, 7)]  # wide, tall, square, some of them several times
+
+
+def muon_pair(**changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimizer], ...]:
+    """Return equal matrices and what moves them, ours and torch's."""
+    pairs = []
+    for kind in (BatchedMuon, torch.optim.Muon):
+        matrices = [torch.randn(shape, generator=generator(place)).requires_grad_()
+                    for place, shape in enumerate(SHAPES)]
+        pairs.append((matrices, kind(matrices, lr=0.02, adjust_lr_fn="match_rms_adamw", **changes)))
+    return tuple(pairs)
+
+
+@pytest.mark.parametrize("changes", [{}, {"weight_decay": 0.3}, {"nesterov": False}, {"momentum": 0.5, "ns_steps": 3}])
+def test_muon_in_batches_is_torch_s_muon(changes):
+    ours, theirs = muon_pair(**changes)
+    for step in range(3):
+        for place, pair in enumerate(zip(ours[0], theirs[0], strict=True)):
+            for matrix in pair:  # the second has no gradient at first, the third none that is not zero
+                gradient = torch.randn(matrix.shape, generator=generator(100 * step + place)) * (place != 2)
+                matrix.grad = None if place == 1 and step == 0 else gradient
+        for _, optimizer in (ours, theirs):
+            optimizer.step()
+        for matrix, other in zip(ours[0], theirs[0], strict=True):
+            torch.testing.assert_close(matrix, other, rtol=0, atol=1e-6)
+
+
+def test_muon_in_batches_goes_on_from_what_torch_s_remembers():
+    ours, theirs = muon_pair()
+    for matrices, optimizer in (ours, theirs):
+        for matrix in matrices:
+            matrix.grad = torch.ones_like(matrix)
+        optimizer.step()
+    ours[1].load_state_dict(theirs[1].state_dict())
+    assert ours[1].state_dict()["state"].keys() == theirs[1].state_dict()["state"].keys()
+    assert ours[1].step(lambda: 7.5) == 7.5

@@ -149,7 +149,7 @@ def test_too_little_memory_names_the_batch_and_the_way_out_and_leaves_the_traini
     def too_little(*arguments):
         raise RuntimeError(words)
 
-    monkeypatch.setattr(run.model, "encode", too_little)
+    monkeypatch.setattr(run.model, "hidden_at", too_little)
     with pytest.raises(TrainingError, match=r"memory: expected room for \d+ sentences of \d+ .* accumulation"):
         fit(run)
     assert (run.step, run.stream.epoch, run.stream.position) == (0, 0, 0)
@@ -162,7 +162,7 @@ def test_another_failure_is_not_called_a_lack_of_memory(monkeypatch):
     def broken(*arguments):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(run.model, "encode", broken)
+    monkeypatch.setattr(run.model, "hidden_at", broken)
     with pytest.raises(RuntimeError) as caught:
         fit(run)
     assert caught.type is RuntimeError

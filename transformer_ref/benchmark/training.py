@@ -15,6 +15,7 @@ from transformer_ref.interop.torch_transformer import torch_transformer
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.positional_encoding import sinusoidal_table
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.memory import freed_memory_kept
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
@@ -57,8 +58,10 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Callable
     batches = invented_batches(config.target_vocabulary)
 
     def work() -> int:
-        return sum(train_step(model, batch.to(device), optimizer, config.pad, SETTINGS.clip, SETTINGS.label_smoothing,
-                              bf16_copy).tokens for batch in itertools.islice(batches, BATCHES))
+        with freed_memory_kept():  # as `fit` does
+            return sum(train_step(model, batch.to(device), optimizer, config.pad, SETTINGS.clip,
+                                  SETTINGS.label_smoothing, bf16_copy).tokens
+                       for batch in itertools.islice(batches, BATCHES))
 
     return work
 

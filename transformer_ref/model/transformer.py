@@ -12,6 +12,7 @@ from transformer_ref.model.embedding import Embedding
 from transformer_ref.model.encoder import Encoder
 from transformer_ref.model.key_value_cache import DecoderCache
 from transformer_ref.model.masks import causal_mask, padding_mask
+from transformer_ref.model.packing import PackedMask, Packing, can_pack
 from transformer_ref.model.positional_encoding import SinusoidalPositions
 
 
@@ -92,6 +93,21 @@ class Transformer(nn.Module):
     def hidden(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return what `forward` scores: (batch, target, d_model), for the same arguments."""
         return self.decode(target_input_ids, self.encode(source_ids)).hidden
+
+    def hidden_at(self, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor) -> Tensor:
+        """Return the rows of `hidden` at the wanted target tokens, (wanted, d_model), and compute no others.
+
+        wanted: boolean, (batch, target): the tokens of each row that a loss reads, from the first on.
+        """
+        real = source_ids != self.config.pad  # (batch, source)
+        if real.device.type != "cpu" or not (can_pack(real) and can_pack(wanted)):
+            return self.hidden(source_ids, target_input_ids)[wanted]  # on a GPU the library's kernel is the fast path
+        source, target = Packing(real), Packing(wanted)
+        x = source.pack(self.positions(self.source_embedding(source_ids)))  # (source tokens, d_model)
+        memory = self.encoder(self.dropout(x), PackedMask(source, source)).memory  # (source tokens, d_model)
+        x = target.pack(self.positions(self.target_embedding(target_input_ids)))  # (wanted, d_model)
+        return self.decoder(self.dropout(x), memory, PackedMask(target, target, causal=True),
+                            PackedMask(target, source)).hidden
 
     def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return logits (batch, target, vocabulary): row t scores the token that follows target token t.

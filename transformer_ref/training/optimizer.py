@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.config import TrainingConfig
+from transformer_ref.training.muon import BatchedMuon
 
 
 class OptimizerGroup:
@@ -61,11 +62,11 @@ def build_optimizer(model: nn.Module, config: TrainingConfig) -> OptimizerGroup:
     chosen = {id(parameter) for parameter in hidden}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
     adam = torch.optim.AdamW(rest, lr=config.learning_rate, betas=(config.beta_1, config.beta_2), eps=1e-9,
-                             weight_decay=config.weight_decay)
+                             weight_decay=config.weight_decay, fused=True)
     if not hidden:
         return OptimizerGroup([adam])
-    muon = torch.optim.Muon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
-                            adjust_lr_fn="match_rms_adamw")
+    muon = BatchedMuon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
+                       adjust_lr_fn="match_rms_adamw")
     return OptimizerGroup([adam, muon])
 
 

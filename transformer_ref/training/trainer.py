@@ -20,6 +20,7 @@ from transformer_ref.training.loss import (
     masked_cross_entropy,
     projected_cross_entropy,
 )
+from transformer_ref.training.memory import freed_memory_kept
 from transformer_ref.training.optimizer import OptimizerGroup
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
@@ -67,11 +68,11 @@ class Training:
 
 @runtime_checkable
 class ScoresHidden(Protocol):
-    """A model whose logits are output(hidden(source, target_input)), as those of `Transformer` are."""
+    """A model that makes its logits by `output`, as `Transformer` does, and what they are made of where wanted."""
 
     output: nn.Linear
 
-    def hidden(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor: ...
+    def hidden_at(self, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor) -> Tensor: ...
 
 
 class TrainingError(RuntimeError):
@@ -127,8 +128,9 @@ def _backward(model: nn.Module, part: Batch, pad: int, smoothing: float, tokens:
 def _mean_loss(model: nn.Module, batch: Batch, pad: int, smoothing: float) -> Tensor:
     """Return the mean loss of a real token; logits are scored piece by piece where a model says how it makes them."""
     if isinstance(model, ScoresHidden) and model.output.bias is None:
-        hidden = model.hidden(batch.source, batch.target_input)  # (batch, target, d_model)
-        return projected_cross_entropy(hidden, model.output.weight, batch.target_labels, pad, smoothing)
+        real = batch.target_labels != pad  # (batch, target)
+        hidden = model.hidden_at(batch.source, batch.target_input, real)  # (real, d_model)
+        return projected_cross_entropy(hidden, model.output.weight, batch.target_labels[real], pad, smoothing)
     logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
     return label_smoothed_cross_entropy(logits, batch.target_labels, pad, smoothing)
 
@@ -146,7 +148,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     _settle_precision(training, device)
     bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
     batches = iter(training.stream)
-    with interrupts_held_back() as raise_if_interrupted:
+    with interrupts_held_back() as raise_if_interrupted, freed_memory_kept():
         while share_done(training) < 1:
             ended = on_step(_advance(training, batches, device, bf16_copy))
             raise_if_interrupted()

@@ -1,0 +1,130 @@
+"""Training without padding: the real tokens of a batch, one after another in one row (chapter 10).
+
+A batch is as long as its longest sentence, and the rest is padding: computed, then ignored. A norm, a projection or a
+feed-forward network treats each token by itself, so it does as well on (tokens, d_model), real ones only. Attention
+alone needs to know which tokens are of one sentence. It cuts the features into heads anyway, which moves every
+vector; here the same move brings each sentence's tokens back side by side, and the opposite one takes them apart.
+
+This is the fast path of training on a CPU. `attention.explicit_attention` says what it computes, and a test holds
+the two equal, gradients included.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.model.masks import causal_mask
+
+SHORTEST = 16  # cells of a sentence by head: a softmax over fewer is not vectorized, and ten times as slow
+
+
+def can_pack(real: Tensor) -> bool:
+    """Return whether every row of a boolean (batch, length) begins with its True cells, one or more."""
+    return bool(real[:, :1].all()) and real.shape[1] > 0 and not bool((real[:, 1:] & ~real[:, :-1]).any())
+
+
+class Packing:
+    """Where the real tokens of a batch stand.
+
+    real: (batch, length), boolean, True at real tokens, as `can_pack` wants them.
+    """
+
+    def __init__(self, real: Tensor) -> None:
+        self._rows = real.flatten().nonzero().squeeze(1)  # (tokens,) the place of each in batch * length
+        self.real = nn.functional.pad(real, (0, max(SHORTEST - real.shape[1], 0)))  # (batch, length), at least SHORTEST
+        self._moves: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
+
+    def pack(self, x: Tensor) -> Tensor:
+        """Return the real tokens, (tokens, d_model), of x, (batch, length, d_model)."""
+        return x.flatten(0, 1).index_select(0, self._rows)
+
+    def by_head(self, x: Tensor, pieces: int, heads: int) -> Tensor:
+        """Return each sentence's tokens side by side, for each head: (pieces, batch * heads, length, d_head).
+
+        x: (tokens, pieces * d_model), such as queries, keys and values beside each other. Where a sentence has ended
+        its first token is repeated.
+        """
+        batch, length = self.real.shape
+        x = x.reshape(x.shape[0] * pieces * heads, -1)  # (tokens * pieces * heads, d_head)
+        return x.index_select(0, self._move(pieces, heads)[0]).view(pieces, batch * heads, length, -1)
+
+    def by_token(self, x: Tensor, heads: int) -> Tensor:
+        """Return (tokens, pieces * d_model) for x, (pieces, batch * heads, length, d_head): `by_head` undone."""
+        back = self._move(len(x), heads)[1]
+        return x.flatten(0, 2).index_select(0, back).view(len(self._rows), -1)
+
+    def _move(self, pieces: int, heads: int) -> tuple[Tensor, Tensor]:
+        """Return which row of the tokens each cell by head is, and which cell each row of the tokens is."""
+        if (pieces, heads) not in self._moves:
+            batch, length = self.real.shape
+            cells = torch.arange(pieces * batch * heads * length).view(pieces, batch, heads, length)
+            back = cells.permute(1, 3, 0, 2)[self.real].flatten()  # (tokens * pieces * heads,)
+            counts = self.real.sum(dim=1, keepdim=True)  # (batch, 1)
+            first = counts.cumsum(0) - counts  # (batch, 1) the first token of each sentence
+            there = first + torch.arange(length).where(self.real, 0)  # (batch, length)
+            slots = torch.arange(pieces * heads).view(pieces, 1, heads, 1)
+            self._moves[pieces, heads] = (there[:, None] * (pieces * heads) + slots).flatten(), back
+        return self._moves[pieces, heads]
+
+
+class PackedMask:
+    """What attention over packed tokens needs to know in place of a mask.
+
+    queries, keys: where the tokens stand that ask and that answer; causal: whether later keys are hidden.
+    """
+
+    def __init__(self, queries: Packing, keys: Packing, causal: bool = False) -> None:
+        self.queries, self.keys = queries, keys
+        allowed = keys.real[:, None, None, :]  # (batch, 1, 1, key)
+        if causal:
+            allowed = allowed & causal_mask(keys.real.shape[1])  # (batch, 1, query, key)
+        self.bias = torch.zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)  # what a score is raised by
+        self.asking = queries.real[:, None, :, None]  # (batch, 1, query, 1)
+
+
+def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
+    """Return scaled dot-product attention of each head, (tokens, d_model).
+
+    asked: (tokens, d_model), queries; answering: (other tokens, 2 * d_model), keys beside values.
+    In self-attention all three are in `asked`, (tokens, 3 * d_model), and `answering` is None.
+    """
+    return _PackedAttention.apply(asked, answering, mask, heads)
+
+
+class _PackedAttention(torch.autograd.Function):
+    """Attention and its gradients, with every vector moved once each way.
+
+    Where a sentence has ended a query asks in vain: its row of weights is set to zero, and so no gradient leaves it.
+    """
+
+    @staticmethod
+    def forward(ctx, asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
+        if answering is None:
+            query, key, value = mask.queries.by_head(asked, 3, heads)  # (batch * heads, length, d_head) each
+        else:
+            query, = mask.queries.by_head(asked, 1, heads)  # (batch * heads, query, d_head)
+            key, value = mask.keys.by_head(answering, 2, heads)  # (batch * heads, key, d_head) each
+        scale = query.shape[-1] ** -0.5
+        scores = torch.bmm(query, key.mT).to(torch.promote_types(query.dtype, torch.float32))
+        scores = scores.unflatten(0, (-1, heads)).mul_(scale)  # (batch, heads, query, key)
+        weights = scores.add_(mask.bias).softmax(dim=-1).mul_(mask.asking)
+        weights = weights.flatten(0, 1).to(query.dtype)  # (batch * heads, query, key)
+        ctx.save_for_backward(query, key, value, weights)
+        ctx.mask, ctx.heads, ctx.scale, ctx.is_self = mask, heads, scale, answering is None
+        return mask.queries.by_token(torch.bmm(weights, value)[None], heads)  # (tokens, d_model)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, weights = ctx.saved_tensors
+        mask, heads = ctx.mask, ctx.heads
+        of_output, = mask.queries.by_head(gradient, 1, heads)  # (batch * heads, query, d_head)
+        of_weights = torch.bmm(of_output, value.mT)  # (batch * heads, query, key)
+        precise = torch.promote_types(weights.dtype, torch.float32)
+        of_scores = torch._softmax_backward_data(of_weights.to(precise), weights.to(precise), -1, precise)
+        of_scores = of_scores.mul_(ctx.scale).to(weights.dtype)  # (batch * heads, query, key)
+        of_query = query.new_empty(3 if ctx.is_self else 1, *query.shape)
+        of_key_value = of_query[1:] if ctx.is_self else key.new_empty(2, *key.shape)
+        torch.bmm(of_scores, key, out=of_query[0])
+        torch.bmm(of_scores.mT, query, out=of_key_value[0])
+        torch.bmm(weights.mT, of_output, out=of_key_value[1])
+        of_asked = mask.queries.by_token(of_query, heads)  # (tokens, d_model or 3 * d_model)
+        return of_asked, None if ctx.is_self else mask.keys.by_token(of_key_value, heads), None, None
