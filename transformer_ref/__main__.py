@@ -201,11 +201,11 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
 
 def run_translate(options: argparse.Namespace) -> None:
     """Write one translation a line to stdout."""
-    translator, notes = _translator(options)
+    translator = _translator(options)[0]
     if not options.sentences and sys.stdin.isatty():
         _say("one sentence a line; Ctrl-D ends")
     lines = options.sentences or [line.rstrip("\n") for line in sys.stdin]
-    for translation in translator.translate(lines, options.beam, length_exponent=_length_exponent(options, notes)):
+    for translation in translator.translate(lines, options.beam, length_exponent=options.length_exponent):
         print(translation)
 
 
@@ -214,12 +214,11 @@ def run_evaluate(options: argparse.Namespace) -> None:
     translator, notes = _translator(options)
     lines = load_split(notes["corpus"], options.split, notes["source"], notes["target"], options.data_dir)
     start = time.perf_counter()
-    exponent = _length_exponent(options, notes)
-    translations = translator.translate(lines.source, options.beam, length_exponent=exponent)
+    translations = translator.translate(lines.source, options.beam, length_exponent=options.length_exponent)
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
-        f"length exponent {exponent:g}"
+        f"length exponent {options.length_exponent:g}"
     )
     print(f"exact match   {exact_match(translations, lines.target):7.2%}")
     if notes["corpus"] == "grammar":
@@ -274,8 +273,8 @@ def _command(commands, name: str, function, text: str) -> argparse.ArgumentParse
 def _add_decoding(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam", metavar="N", type=int, default=5,
                          help="hypotheses kept at each step (default: 5)")
-    command.add_argument("--length-exponent", metavar="X", type=float,
-                         help="more than 1 favors longer hypotheses (default: that of the corpus's recipe)")
+    command.add_argument("--length-exponent", metavar="X", type=float, default=1.0,
+                         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: 1)")
     command.add_argument("--precision", choices=PRECISIONS, default="fp32",
                          help="bf16 is faster on some machines and a little coarser (default: fp32)")
 
@@ -290,10 +289,6 @@ def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]
     checkpoint = load_checkpoint(options.checkpoint, device)
     checkpoint.model.to(choose_precision(options.precision, device))
     return Translator(*checkpoint[:3]), checkpoint.notes
-
-
-def _length_exponent(options: argparse.Namespace, notes: dict[str, str]) -> float:
-    return RECIPES[notes["corpus"]].length_exponent if options.length_exponent is None else options.length_exponent
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ import warnings
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.memory import freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import Tokenizer
 
@@ -35,11 +36,12 @@ class Translator:
         translations = [""] * len(lines)
         filled = [i for i, line in enumerate(lines) if line.strip()]
         by_length = sorted(filled, key=lambda i: len(sources[i]))
-        for start in range(0, len(by_length), batch_size):
-            batch = by_length[start:start + batch_size]
-            decoded = self._decode([sources[i] for i in batch], beam, length_exponent)
-            for i, target_ids in zip(batch, decoded, strict=True):
-                translations[i] = self.target_tokenizer.decode(target_ids)
+        with freed_memory_kept():
+            for start in range(0, len(by_length), batch_size):
+                batch = by_length[start:start + batch_size]
+                decoded = self._decode([sources[i] for i in batch], beam, length_exponent)
+                for i, target_ids in zip(batch, decoded, strict=True):
+                    translations[i] = self.target_tokenizer.decode(target_ids)
         return translations
 
     def _source_ids(self, line: str) -> list[int]:

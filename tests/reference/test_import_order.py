@@ -13,7 +13,7 @@ import transformer_ref
 PACKAGE = Path(transformer_ref.__file__).parent
 
 ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it; masks moved up, attention packs with them
-    ("special_tokens", "shapes", "config", "device"),
+    ("special_tokens", "shapes", "config", "device", "memory"),
     ("text.vocabulary", "text.byte_pair_encoding", "text.tokenizer"),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),

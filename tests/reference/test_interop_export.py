@@ -50,6 +50,16 @@ def saved_for_ctranslate2(model: Transformer, folder: Path):
     return ctranslate2.Translator(str(folder), intra_threads=1), names
 
 
+@pytest.mark.parametrize("quantization", [None, "int8"])
+def test_what_is_written_for_ctranslate2_leaves_the_model_as_it_was(quantization, tmp_path):
+    pytest.importorskip("ctranslate2")
+    model = talkative()
+    before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+    save_ctranslate2(model, tmp_path, quantization)
+    for name, parameter in model.named_parameters():
+        assert parameter.equal(before[name]), name
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_ctranslate2_gives_our_greedy_translations(variant, tmp_path):
     model = talkative(**variant)

@@ -6,11 +6,11 @@ import types
 
 import pytest
 
-from transformer_ref.training import memory
+from transformer_ref import memory
 
 FAULTS = """
 import resource, torch
-from transformer_ref.training.memory import freed_memory_kept
+from transformer_ref.memory import freed_memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

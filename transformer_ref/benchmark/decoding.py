@@ -18,6 +18,7 @@ from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
+from transformer_ref.memory import freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.optimizer import build_optimizer
@@ -102,7 +103,11 @@ def translate(model: Transformer, sentences: Ids, beam: int) -> Ids:
 
 
 def _ours(model: Transformer, sentences: Ids, beam: int) -> Callable[[], int]:
-    return lambda: len(translate(model, sentences, beam))
+    def work() -> int:
+        with freed_memory_kept():  # as `Translator` does
+            return len(translate(model, sentences, beam))
+
+    return work
 
 
 def _naive(model: Transformer, sentences: Ids) -> Callable[[], int]:

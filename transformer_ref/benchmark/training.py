@@ -12,10 +12,10 @@ from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.interop.marian import their_config
 from transformer_ref.interop.torch_transformer import torch_transformer
+from transformer_ref.memory import freed_memory_kept
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.positional_encoding import sinusoidal_table
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.training.memory import freed_memory_kept
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step

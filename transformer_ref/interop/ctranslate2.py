@@ -98,4 +98,4 @@ def _fill_norm(their, our: nn.LayerNorm) -> None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().float().cpu().numpy()
+    return tensor.detach().float().cpu().numpy().copy()  # their quantization rounds what it is given, in place

@@ -8,7 +8,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-POOL = 2 ** 23  # factors drawn beforehand: a window into them that begins somewhere else each time is as good as new ones
+POOL = 2 ** 23  # factors drawn beforehand; a window into them, with another beginning each time, is as good as new ones
 
 
 class Dropout(nn.Module):

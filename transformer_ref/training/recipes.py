@@ -25,7 +25,6 @@ class Recipe:
     """What a corpus is trained with. Both languages share one tokenizer, and so one tied table.
 
     splits: the names of the splits' files, by what they are for; where: how to get them if we cannot.
-    length_exponent: of the beam search, chosen on the validation split.
     """
 
     languages: tuple[str, str]
@@ -35,7 +34,6 @@ class Recipe:
     training: TrainingConfig
     splits: dict[str, str] = field(default_factory=dict)
     where: str = ""
-    length_exponent: float = 1.0
 
 
 def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
@@ -51,7 +49,7 @@ RECIPES = {
         training=TrainingConfig(precision="auto")),
     "multi30k": Recipe(
         languages=("en", "de"), output="build/multi30k", learn_tokenizer=subwords(8_000), model=SMALL,
-        training=SMALL_TRAINING, length_exponent=1.4,
+        training=SMALL_TRAINING,
         splits={"train": "train", "validation": "val", "test": "test_2016_flickr",
                 "test_2017_flickr": "test_2017_flickr", "test_2017_mscoco": "test_2017_mscoco"}),
     "wmt14": Recipe(  # Vaswani et al. 2017, section 5: 25,000 tokens of each side in a batch, 37,000 subwords

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.device import choose_precision
+from transformer_ref.memory import freed_memory_kept
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import (
@@ -20,7 +21,6 @@ from transformer_ref.training.loss import (
     masked_cross_entropy,
     projected_cross_entropy,
 )
-from transformer_ref.training.memory import freed_memory_kept
 from transformer_ref.training.optimizer import OptimizerGroup
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes

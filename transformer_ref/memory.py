@@ -1,7 +1,8 @@
-"""Keeping the memory that a step frees for the next step, which needs as much again.
+"""Keeping the memory that one step frees for the next, which needs as much again.
 
 The C library gives large freed blocks back to the system and gets them back as new, zeroed pages, one page fault each.
-A training step frees and asks for hundreds of megabytes, so that costs a tenth of its time and more.
+A training step frees and asks for hundreds of megabytes, so that costs a tenth of its time and more; a decoder, whose
+cache grows, loses as much.
 """
 
 import contextlib
