@@ -192,7 +192,7 @@ def test_where_nothing_can_isolate_grading_is_refused_with_the_way_out(ungraded,
 # --- killed and resumed ----------------------------------------------------------------------------------------------
 
 KILL = """
-import os, pickle, signal, sys
+import contextlib, os, pickle, signal, sys
 from pathlib import Path
 import autograder.grade.run as run
 from autograder.grade import gradebook, journal
@@ -201,7 +201,7 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 results, assignment, points = pickle.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2], sys.argv[3:]
 
 class Pool:
-    def __init__(self, batch, size): pass
+    def __init__(self, batch, size, spares): pass
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def grade(self, submissions): return (results[each.student] for each in submissions)
@@ -240,7 +240,7 @@ AT = {
     "all but the end": lambda: setattr(run, "_end", die),
     "never": lambda: None,
 }
-run.Pool = Pool
+run.Pool, run.Spares = Pool, lambda environment, count: contextlib.nullcontext()
 for number, point in enumerate(points):
     child = os.fork()  # the imports are made once
     if not child:
@@ -375,7 +375,7 @@ def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(
     from autograder.grade import run
 
     class Failing:
-        def __init__(self, batch, size):
+        def __init__(self, batch, size, spares):
             pass
 
         def __enter__(self):

@@ -260,6 +260,15 @@ def test_the_inverse_square_root_is_followed_when_the_config_says_so():
     assert rates == pytest.approx([0.5, *((2 / step) ** 0.5 for step in range(2, 9))])
 
 
+@pytest.fixture
+def ctrl_c_is_heard():
+    """A shell lets what it starts in the background ignore Ctrl-C; these tests press it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_within_a_step_is_heard_after_it_and_its_callback(number):
     expected = losses(training())
@@ -280,6 +289,7 @@ def test_ctrl_c_within_a_step_is_heard_after_it_and_its_callback(number):
     assert run.losses == expected
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_a_second_ctrl_c_is_not_held_back():
     with pytest.raises(KeyboardInterrupt), interrupts_held_back():
         os.kill(os.getpid(), signal.SIGINT)
