@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+import torch
 
 from transformer_ref import memory
 
@@ -42,7 +43,12 @@ def test_afterwards_memory_is_given_back_as_before_even_after_a_failure(monkeypa
     assert options[memory.TRIM_THRESHOLD] == memory.ADAPTED
 
 
-def test_where_the_c_library_has_no_such_setting_nothing_happens(monkeypatch):
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+@pytest.mark.parametrize(("system", "library"), [("linux", object()), ("darwin", None)])
+def test_where_the_c_library_has_no_such_setting_the_work_is_done_all_the_same(system, library, monkeypatch):
+    monkeypatch.setattr(memory.sys, "platform", system)
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: library)
     with memory.freed_memory_kept():
-        pass
+        done = torch.ones(3).sum().item()
+    assert done == 3
+    with pytest.raises(KeyboardInterrupt), memory.freed_memory_kept():
+        raise KeyboardInterrupt
