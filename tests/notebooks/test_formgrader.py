@@ -81,8 +81,10 @@ def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page
     points = formgrader.locator("input.score").nth(place)
     expect(points).to_have_attribute("placeholder", "0")
     points.fill("5.5")
-    points.press("Tab")
-    expect(formgrader.locator(".score-saved:visible")).to_have_count(1)
+    # The page's sign of saving appears when it begins to save: only the server's answer says that it is done.
+    with page.expect_response(lambda answer: answer.request.method == "PUT" and "/api/grade/" in answer.url) as saved:
+        points.press("Tab")
+    assert saved.value.ok
     assert sample_class.scores(course, "no-scaling")["attention-weights"] == 5.5
 
     page.locator("#jp-main-dock-panel iframe").evaluate(
