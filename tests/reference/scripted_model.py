@@ -27,11 +27,6 @@ class WrittenSoFar:
     def select(self, rows: Tensor) -> None:
         self.ids = self.ids[rows]
 
-    reorder = select
-
-    def select_sources(self, rows: Tensor) -> None:
-        """The sources come with each call."""
-
 
 class ScriptedModel:
     """Has the interface of `Transformer`; row by row it asks the script."""
@@ -46,21 +41,22 @@ class ScriptedModel:
         yield torch.empty(0)  # says where the model lives
 
     def encode(self, source_ids: Tensor) -> Encoded:
-        return Encoded(source_ids, source_ids != self.config.pad, [])
+        return Encoded(source_ids, (source_ids != self.config.pad)[:, None, None], [])
 
     def new_cache(self) -> WrittenSoFar:
         return WrittenSoFar()
 
-    def decode(self, target_ids: Tensor, encoded: Encoded, cache: WrittenSoFar | None = None) -> Decoded:
+    def decode(self, target_ids: Tensor, encoded: Encoded, cache: WrittenSoFar | None = None,
+               lineage: Tensor | None = None) -> Decoded:
         self.rows_decoded += len(target_ids)
         written = target_ids if cache is None else cache.append(target_ids)
-        first = written.shape[1] - target_ids.shape[1]
+        if lineage is None:
+            end = torch.arange(written.shape[1]) + 1
+            lineage = (end <= end[-target_ids.shape[1]:, None]).expand(len(written), -1, -1)
         hidden = []
-        sharing = len(written) // max(len(encoded.memory), 1)
-        shared = (each.repeat_interleave(sharing, dim=0) for each in (encoded.memory, encoded.mask))
-        for target, source, mask in zip(written.tolist(), *shared, strict=True):
-            real = source[mask].tolist()
-            hidden.append([list(self.script(real, target[:t + 1])) for t in range(first, len(target))])
+        for ids, rows, source, mask in zip(written, lineage, encoded.memory, encoded.mask, strict=True):
+            real = source[mask[0, 0]].tolist()
+            hidden.append([list(self.script(real, ids[own].tolist())) for own in rows])
         return Decoded(torch.tensor(hidden, dtype=torch.float64), [], [])
 
     def logits(self, hidden: Tensor) -> Tensor:

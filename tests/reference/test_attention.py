@@ -18,7 +18,7 @@ WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])  # I clos
 def fused_by_products(*arguments):
     """Return what the fused path gives where the library's kernel would be slow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attention, "_library_kernel_is_slow", lambda query: True)
+        patch.setattr(attention, "_two_products_are_faster", lambda query, key: True)
         return fused_attention(*arguments)
 
 
@@ -64,10 +64,15 @@ def test_explicit_and_fused_agree_on_masks_that_broadcast(fused_path, drawn, kep
                                fused_path(query, key, value, mask).output, rtol=0, atol=1e-10)
 
 
-def test_products_take_the_kernel_s_place_in_bf16_on_a_cpu_and_nowhere_else():
-    assert attention._library_kernel_is_slow(torch.zeros(2, 3, dtype=torch.bfloat16))
-    assert not attention._library_kernel_is_slow(torch.zeros(2, 3))
-    assert not attention._library_kernel_is_slow(torch.zeros(2, 3, dtype=torch.bfloat16, device="meta"))
+def test_products_take_the_kernel_s_place_on_a_cpu_in_bf16_and_for_a_few_cells_without_gradients():
+    def chosen(cells, dtype=torch.float32, device="cpu", learns=False):
+        query, key = (torch.zeros(length, 3, dtype=dtype, device=device, requires_grad=learns) for length in cells)
+        return attention._two_products_are_faster(query, key)
+
+    assert chosen((64, 64)) and chosen((5, 600)) and chosen((64, 65), torch.bfloat16, learns=True)
+    assert not (chosen((64, 65)) or chosen((2, 2), learns=True) or chosen((2, 2), torch.bfloat16, device="meta"))
+    with torch.no_grad():
+        assert chosen((2, 2), learns=True)
 
 
 @given(inputs())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel, random_script
 
-from transformer_ref.decoding.beam_search import beam_search
+from transformer_ref.decoding.beam_search import PIECE, beam_search, largest
 from transformer_ref.decoding.greedy import greedy_decode
 
 BOS, EOS, VOCABULARY = 1, 2, 5
@@ -143,6 +143,14 @@ def test_finished_sentences_are_not_computed_any_more():
     model = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY))
     beam_search(model, torch.tensor([[1], [5]]), 1, 9, 1.0)
     assert model.rows_decoded == 1 + 5
+
+
+@given(seeds, st.integers(1, 30 * PIECE), st.integers(1, 6))
+def test_the_largest_found_in_pieces_are_the_largest_of_all(seed, length, count):
+    x = torch.randperm(3 * length, generator=torch.Generator().manual_seed(seed)).view(3, length).float()
+    count = min(count, length)
+    for ours, theirs in zip(largest(x, count), x.topk(count), strict=True):
+        assert torch.equal(ours, theirs)
 
 
 def test_no_beam_and_dropout_are_refused():

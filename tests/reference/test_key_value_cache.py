@@ -28,6 +28,33 @@ def test_selected_rows_may_be_dropped_repeated_and_reordered(rows):
     assert torch.equal(cache.held.key, key[rows]) and torch.equal(cache.held.value, value[rows])
 
 
+def test_positions_are_written_beside_those_there_which_move_but_now_and_then():
+    cache, places = KeyValueCache(), []
+    for position in range(64):
+        held = cache.append(KeysAndValues(tensor(position, 2, 3, 1, 5), tensor(position, 2, 3, 1, 7)))
+        places.append((held.key.data_ptr(), held.value.data_ptr()))
+    assert len(set(places)) <= 7
+
+
+def test_what_was_appended_is_not_written_over():
+    first, second = tensor(1, 2, 3, 2, 5), tensor(2, 2, 3, 1, 5)
+    kept = first.clone()
+    cache, other = KeyValueCache(), KeyValueCache()
+    for each in (cache, other):
+        each.append(KeysAndValues(first, first))
+    cache.append(KeysAndValues(second, second))
+    assert torch.equal(first, kept) and torch.equal(other.held.key, kept)
+
+
+def test_bf16_is_kept_as_fp32_on_a_cpu_and_nothing_is_lost():
+    first, second = (tensor(seed, 2, 3, 2, 5, dtype=torch.bfloat16) for seed in (1, 2))
+    cache = KeyValueCache()
+    for each in (first, second):
+        cache.append(KeysAndValues(each, each))
+    assert cache.held.key.dtype == torch.float32
+    assert torch.equal(cache.held.key.bfloat16(), torch.cat([first, second], dim=2))
+
+
 def filled_decoder_cache():
     cache = DecoderCache(layers=2)
     for layer in range(2):
@@ -46,15 +73,6 @@ def test_select_keeps_rows_of_target_and_source_in_every_layer():
     cache.select(rows)
     for kept, old in zip(cache.target + cache.source, before.target + before.source, strict=True):
         assert all(map(torch.equal, kept.held, rows_of(old, rows)))
-
-
-def test_reorder_moves_the_target_and_leaves_the_source():
-    cache, before, rows = filled_decoder_cache(), filled_decoder_cache(), torch.tensor([1, 0, 3, 3])
-    cache.reorder(rows)
-    for moved, old in zip(cache.target, before.target, strict=True):
-        assert all(map(torch.equal, moved.held, rows_of(old, rows)))
-    for left, old in zip(cache.source, before.source, strict=True):
-        assert all(map(torch.equal, left.held, old.held))
 
 
 def test_a_new_cache_is_empty_and_selecting_from_it_is_harmless():

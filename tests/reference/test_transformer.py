@@ -101,6 +101,23 @@ def test_decoding_with_a_cache_is_decoding_without(norm_first, chunks, seed):
     torch.testing.assert_close(torch.cat(hidden, dim=1), model.decode(target, encoded).hidden)
 
 
+@both_placements
+@given(seed=seeds)
+def test_targets_side_by_side_are_read_as_each_alone(norm_first, seed):
+    """Of two targets the second leaves the first one's beginning at position 2, and the first goes on."""
+    model = tiny_model(seed, norm_first=norm_first, decoder_layers=2)
+    source, steps = padded(seed, 3, 5), draw_ids(seed + 1, 3, 4, 2)  # (batch, step, branch)
+    encoded, cache = model.encode(source), model.new_cache()
+    lineages = ([[1, 0], [0, 1]], [[1, 0, 1, 0], [0, 1, 0, 1]], [[1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1]],
+                [[1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1, 0, 1]])
+    for step, lineage in enumerate(lineages):
+        own = torch.tensor(lineage, dtype=torch.bool)  # (branch, all so far)
+        hidden = model.decode(steps[:, step], encoded, cache, lineage=own.expand(3, -1, -1)).hidden
+    for branch in range(2):
+        alone = steps.flatten(1)[:, own[branch]]  # (batch, target)
+        torch.testing.assert_close(hidden[:, branch], model.decode(alone, encoded).hidden[:, -1])
+
+
 @given(seeds)
 def test_weights_on_request_change_no_logits_and_share_out_one(seed):
     model = tiny_model(seed)

@@ -18,36 +18,59 @@ class KeysAndValues(NamedTuple):
 
 
 class KeyValueCache:
-    """The keys and values of one attention layer, none at first."""
+    """The keys and values of one attention layer, none at first.
+
+    They stand in memory that has room for more, so that a new position is written without moving the others; when it
+    is full, room for twice as many is made. So decode without gradients, which would look for what was written over.
+    On a CPU bf16 is kept as fp32, since its small products, one row to a sentence, are twice as fast.
+    """
 
     def __init__(self) -> None:
-        self.held: KeysAndValues | None = None
+        self.length = 0  # the number of positions held
+        self._room: KeysAndValues | None = None  # (batch, heads, at least `length`, d_head)
 
     @property
-    def length(self) -> int:
-        """The number of positions held."""
-        return 0 if self.held is None else self.held.key.shape[-2]
+    def held(self) -> KeysAndValues | None:
+        """The keys and values so far, (batch, heads, length, d_head), or None before the first ones."""
+        return None if self._room is None else KeysAndValues(*(each[:, :, :self.length] for each in self._room))
 
     def append(self, new: KeysAndValues) -> KeysAndValues:
         """Return all that is held, after adding these at the end, any number of positions.
 
         Raises ValueError when the batch differs from the one held.
         """
-        if self.held is not None:
-            if len(new.key) != len(self.held.key):
-                raise ValueError(f"cache: expected a batch of {len(self.held.key)} rows, got {len(new.key)}")
-            new = KeysAndValues(torch.cat([self.held.key, new.key], dim=-2),
-                                torch.cat([self.held.value, new.value], dim=-2))
-        self.held = new  # (batch, heads, all so far, d_head)
-        return new
+        end = self.length + new.key.shape[2]
+        if self._room is None:
+            self._room = KeysAndValues(*(each.to(_kept_as(each)).contiguous() for each in new))
+        elif len(new.key) != len(self._room.key):
+            raise ValueError(f"cache: expected a batch of {len(self._room.key)} rows, got {len(new.key)}")
+        else:
+            if end > self._room.key.shape[2]:
+                self._room = KeysAndValues(*(_larger(each, 2 * end) for each in self.held))
+            for room, added in zip(self._room, new, strict=True):
+                room[:, :, self.length:end] = added
+        self.length = end
+        return self.held
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in the given order; a row may be repeated.
 
         rows: (rows,) of int64 indices.
         """
-        if self.held is not None:
-            self.held = KeysAndValues(self.held.key[rows], self.held.value[rows])
+        if self._room is not None:
+            self._room = KeysAndValues(*(each.index_select(0, rows) for each in self._room))
+
+
+def _kept_as(new: Tensor) -> torch.dtype:
+    return torch.float32 if new.dtype == torch.bfloat16 and new.device.type == "cpu" else new.dtype
+
+
+def _larger(held: Tensor, positions: int) -> Tensor:
+    """Return memory for so many positions, (batch, heads, positions, d_head), that begins with those held."""
+    batch, heads, length, d_head = held.shape
+    room = held.new_empty(batch, heads, positions, d_head)
+    room[:, :, :length] = held
+    return room
 
 
 class DecoderCache:
@@ -59,20 +82,10 @@ class DecoderCache:
 
     @property
     def length(self) -> int:
-        """The number of target positions held: where the next one stands."""
+        """The number of target tokens held in each row."""
         return self.target[0].length
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows of the batch: the others are finished."""
         for cache in self.target + self.source:
-            cache.select(rows)
-
-    def select_sources(self, rows: Tensor) -> None:
-        """Keep the given rows of the sources, of which several rows of the target may share one."""
-        for cache in self.source:
-            cache.select(rows)
-
-    def reorder(self, rows: Tensor) -> None:
-        """Exchange rows that share one source, as beams do: only what was written so far moves."""
-        for cache in self.target:
             cache.select(rows)

@@ -40,19 +40,6 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(start_dim=2)  # (batch, length, d_model)
 
 
-def beside(query: Tensor, sharing: int) -> Tensor:
-    """Return the queries of `sharing` rows that follow each other as those of one row, which they share keys with.
-
-    query: (batch * sharing, heads, query, d_head). Returns (batch, heads, sharing * query, d_head).
-    """
-    return query.unflatten(0, (-1, sharing)).transpose(1, 2).flatten(2, 3)  # (batch, heads, sharing * query, d_head)
-
-
-def apart(attended: Tensor, sharing: int) -> Tensor:
-    """Return each row's own again: the inverse of `beside`."""
-    return attended.unflatten(2, (sharing, -1)).transpose(1, 2).flatten(0, 1)  # (batch * sharing, heads, query, d_head)
-
-
 class MultiHeadAttention(nn.Module):
     """Project, split, attend, merge, project.
 
@@ -78,8 +65,7 @@ class MultiHeadAttention(nn.Module):
 
         query_input: (batch, query, d_model), the tokens that ask.
         key_value_input: (batch, key, d_model), the tokens that answer; None means the tokens that ask
-            (self-attention), another tensor makes it cross-attention. Its batch may be smaller: then rows that
-            follow each other, as many to each of its own, ask the same, as hypotheses about one source do.
+            (self-attention), another tensor makes it cross-attention.
         mask: boolean, broadcastable to (batch, heads, query, key), True = may attend; None allows all. With a
             `PackedMask` the tokens come and go without padding, (tokens, d_model), with no cache and no weights.
         cache: keys and values of earlier calls. Self-attention adds its new ones; cross-attention computes
@@ -90,17 +76,14 @@ class MultiHeadAttention(nn.Module):
             return AttentionResult(self._packed(query_input, key_value_input, mask), weights=None)
         query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
         key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
-        sharing = query.shape[0] // key.shape[0] if len(key) else 1
-        if sharing > 1:
-            query = beside(query, sharing)  # (batch, heads, sharing * query, d_head)
+        query = query.to(key.dtype)  # a cache may keep more digits
         if need_weights or (self.training and self.dropout.p > 0):
             weights = attention_weights(query, key, mask)  # (batch, heads, query, key)
             attended = attend(self.dropout(weights), value)  # (batch, heads, query, d_head)
         else:
             attended, weights = fused_attention(query, key, value, mask)  # (batch, heads, query, d_head)
-        if sharing > 1:
-            attended = apart(attended, sharing)  # (batch * sharing, heads, query, d_head)
-        return AttentionResult(self.project_output(merge_heads(attended)), weights)  # (batch, query, d_model)
+        merged = merge_heads(attended).to(query_input.dtype)  # (batch, query, d_model)
+        return AttentionResult(self.project_output(merged), weights)
 
     def _keys_and_values(self, query_input: Tensor, key_value_input: Tensor | None,
                          cache: KeyValueCache | None) -> KeysAndValues:

@@ -12,9 +12,8 @@ the two equal, gradients included.
 import torch
 from torch import Tensor, nn
 
+from transformer_ref.model.attention import SHORTEST
 from transformer_ref.model.masks import causal_mask
-
-SHORTEST = 16  # cells of a sentence by head: a softmax over fewer is not vectorized, and ten times as slow
 
 
 def can_pack(real: Tensor) -> bool:

@@ -70,20 +70,26 @@ class Transformer(nn.Module):
         return Encoded(memory, mask, weights)
 
     def decode(self, target_ids: Tensor, encoded: Encoded, cache: DecoderCache | None = None,
-               need_weights: bool = False) -> Decoded:
+               need_weights: bool = False, lineage: Tensor | None = None) -> Decoded:
         """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
 
         target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens
-            that earlier calls with this cache have not seen. Several rows that follow each other may share one
-            row of `encoded`.
+            that earlier calls with this cache have not seen.
+        lineage: for several targets of one source that grow side by side, as in a beam: `target_ids` then has the
+            newest token of each, all at one position, as each earlier call had. Boolean, (batch, target, all so far),
+            True at the tokens that a target consists of, the newest included.
         A real token never sees the padding, which comes after it, so the causal mask is mask enough.
         Raises ValueError when the target is longer than max_length.
         """
-        offset = 0 if cache is None else cache.length
-        length = target_ids.shape[1]
-        # the newest token alone may look at all: no mask says so as well, and is faster
-        mask = causal_mask(length, offset, target_ids.device) if length > 1 else None  # (target, offset + target)
-        x = self.positions(self.target_embedding(target_ids), offset)  # (batch, target, d_model)
+        length, before = target_ids.shape[1], 0 if cache is None else cache.length
+        x = self.target_embedding(target_ids)  # (batch, target, d_model)
+        if lineage is not None:
+            mask = lineage[:, None]  # (batch, 1, target, all so far)
+            x = self.positions(x.flatten(0, 1)[:, None], before // length).view_as(x)  # all at one position
+        else:
+            # the newest token alone may look at all: no mask says so as well, and is faster
+            mask = causal_mask(length, before, target_ids.device) if length > 1 else None  # (target, before + target)
+            x = self.positions(x, before)  # (batch, target, d_model)
         return self.decoder(self.dropout(x), encoded.memory, mask, encoded.mask, cache, need_weights)
 
     def logits(self, hidden: Tensor) -> Tensor:

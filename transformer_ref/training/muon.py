@@ -1,20 +1,32 @@
 """Muon, all matrices of one shape at once (chapter 12).
 
 `torch.optim.Muon` moves one matrix after another. The matrices of a small model are small, and a processor would spend
-a third of a training step on starting their products.
+a third of a training step on starting their products. Where several processes take the same step, each makes its share
+of the products.
 """
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from transformer_ref.training.processes import ALONE, Processes
+
 
 class BatchedMuon(torch.optim.Muon):
-    """What `torch.optim.Muon` does with `adjust_lr_fn="match_rms_adamw"`, bit for bit, in fewer and larger products."""
+    """What `torch.optim.Muon` does with `adjust_lr_fn="match_rms_adamw"`, bit for bit, in fewer and larger products.
+
+    processes: those that take the step together, with the same gradients; the other arguments are torch's.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], processes: Processes = ALONE, **options: Any) -> None:
+        super().__init__(parameters, **options)
+        self._processes = processes
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
@@ -36,7 +48,9 @@ class BatchedMuon(torch.optim.Muon):
             momentum = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
             momentum.lerp_(matrix.grad, 1 - group["momentum"])
             directions.append(matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum)
-        updates = orthogonal(torch.stack(directions), group["ns_coefficients"], group["ns_steps"], group["eps"])
+        nearest = partial(orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"],
+                          smallest=group["eps"])
+        updates = self._processes.shared(nearest, torch.stack(directions))
         for matrix, update in zip(matrices, updates, strict=True):
             matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
 

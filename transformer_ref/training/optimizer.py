@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.training.muon import BatchedMuon
+from transformer_ref.training.processes import ALONE, Processes
 
 
 class OptimizerGroup:
@@ -56,8 +57,11 @@ class OptimizerGroup:
                 {"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def build_optimizer(model: nn.Module, config: TrainingConfig) -> OptimizerGroup:
-    """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest."""
+def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Processes = ALONE) -> OptimizerGroup:
+    """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest.
+
+    processes: those that take each step together.
+    """
     hidden = list(hidden_matrices(model)) if config.muon_rate else []
     chosen = {id(parameter) for parameter in hidden}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
@@ -66,7 +70,7 @@ def build_optimizer(model: nn.Module, config: TrainingConfig) -> OptimizerGroup:
     if not hidden:
         return OptimizerGroup([adam])
     muon = BatchedMuon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
-                       adjust_lr_fn="match_rms_adamw")
+                       adjust_lr_fn="match_rms_adamw", processes=processes)
     return OptimizerGroup([adam, muon])
 
 

@@ -19,20 +19,20 @@ class BF16Copy:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._trained = model
-        self._copy = copy.deepcopy(model).to(torch.bfloat16)
+        self._copy = copy.deepcopy(model).to(torch.bfloat16).train()
+        self._pairs = list(zip(self._copy.parameters(), model.parameters(), strict=True))
 
     @torch.no_grad()
     def refreshed(self) -> nn.Module:
         """Return the copy, in training mode, with the weights the model has now."""
-        for parameter, trained in zip(self._copy.parameters(), self._trained.parameters(), strict=True):
+        for parameter, trained in self._pairs:
             parameter.copy_(trained)
             parameter.grad = None
-        return self._copy.train()
+        return self._copy
 
     def hand_over_gradients(self) -> None:
         """Add the copy's gradients to the model's, in fp32, and forget them here."""
-        for parameter, trained in zip(self._copy.parameters(), self._trained.parameters(), strict=True):
+        for parameter, trained in self._pairs:
             if parameter.grad is not None:
                 gradient = parameter.grad.to(trained.dtype)
                 trained.grad = gradient if trained.grad is None else trained.grad.add_(gradient)

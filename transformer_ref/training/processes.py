@@ -5,13 +5,14 @@ the same step, and it is the step that one process would have taken with the who
 is the same idea with the sum hidden behind the backward pass).
 """
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 import torch
 import torch.distributed as distributed
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_ref.data.batching import Batch
 
@@ -49,7 +50,21 @@ class Processes(NamedTuple):
         distributed.all_reduce(flat)
         pieces = flat.split([parameter.numel() for parameter in parameters])
         for parameter, piece in zip(parameters, pieces, strict=True):
-            parameter.grad.copy_(piece.view_as(parameter))
+            parameter.grad = piece.view_as(parameter)
+
+    def shared(self, function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+        """Return function(rows), of which each process computes a share; function: treats each row by itself.
+
+        The rows are the same in all processes, and so is what they get.
+        """
+        if self.count == 1:
+            return function(rows)
+        share = math.ceil(len(rows) / self.count)
+        filled = torch.cat([rows, rows.new_zeros(share * self.count - len(rows), *rows.shape[1:])])
+        mine = function(filled[self.rank * share:(self.rank + 1) * share]).contiguous()
+        everyone = mine.new_empty(share * self.count, *mine.shape[1:])
+        distributed.all_gather_into_tensor(everyone, mine)
+        return everyone[:len(rows)]
 
     def sum(self, number: float, device: torch.device) -> float:
         """Return the sum of a number over all processes."""

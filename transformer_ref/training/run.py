@@ -46,23 +46,25 @@ class Run(NamedTuple):
 
 def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple[str, str],
             config: TrainingConfig, device: torch.device, size: str | None = None,
-            processes: Processes = ALONE) -> Run:
+            processes: Processes = ALONE, dropout: float | None = None) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
     corpus: the recipe's name; languages: of source and target; config: the recipe's, perhaps changed.
     size: one of SIZES instead of the recipe's own; processes: those that train together.
+    dropout: instead of the recipe's or the size's; the longer the training, the more of it pays.
     Raises ValueError for a split that holds no pair to learn from.
     """
     recipe = RECIPES[corpus]
     tokenizer = recipe.learn_tokenizer([*train.source, *train.target])
-    settings = {**recipe.model, **(SIZES[size] if size else {})}
+    settings = {**recipe.model, **(SIZES[size] if size else {}), **({} if dropout is None else {"dropout": dropout})}
     model_config = ModelConfig(tokenizer.size, tokenizer.size, **settings)
     model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
         streams[split], data[split] = _stream(split, lines, tokenizer, model_config, config)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
-    training = Training(model, build_optimizer(model, config), streams["train"], config, PAD, average, processes)
+    optimizer = build_optimizer(model, config, processes)
+    training = Training(model, optimizer, streams["train"], config, PAD, average, processes)
     notes = dict(corpus=corpus, source=languages[0], target=languages[1])
     return Run(training, tokenizer, streams["validation"], notes, data)
 
