@@ -50,7 +50,7 @@ class BatchedMuon(torch.optim.Muon):
             directions.append(matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum)
         nearest = partial(orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"],
                           smallest=group["eps"])
-        updates = self._processes.shared(nearest, torch.stack(directions))
+        updates = self._processes.shared(nearest, directions)
         for matrix, update in zip(matrices, updates, strict=True):
             matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
 

@@ -7,7 +7,7 @@ is the same idea with the sum hidden behind the backward pass).
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -52,19 +52,22 @@ class Processes(NamedTuple):
         for parameter, piece in zip(parameters, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
 
-    def shared(self, function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-        """Return function(rows), of which each process computes a share; function: treats each row by itself.
+    def shared(self, function: Callable[[Tensor], Tensor], matrices: Sequence[Tensor]) -> Tensor:
+        """Return function(matrices, stacked), of which each process computes a share.
 
-        The rows are the same in all processes, and so is what they get.
+        function: treats each matrix by itself, and keeps its shape. All processes give the same matrices and get the
+        same answer.
         """
+        share = math.ceil(len(matrices) / self.count)
+        first = min(self.rank * share, len(matrices) - 1)  # with too few for all, the last is done several times
+        mine = function(torch.stack(matrices[first:first + share]))  # (at most share, rows, columns)
         if self.count == 1:
-            return function(rows)
-        share = math.ceil(len(rows) / self.count)
-        filled = torch.cat([rows, rows.new_zeros(share * self.count - len(rows), *rows.shape[1:])])
-        mine = function(filled[self.rank * share:(self.rank + 1) * share]).contiguous()
-        everyone = mine.new_empty(share * self.count, *mine.shape[1:])
-        distributed.all_gather_into_tensor(everyone, mine)
-        return everyone[:len(rows)]
+            return mine
+        filled = mine.new_zeros(share, *mine.shape[1:])
+        filled[:len(mine)] = mine
+        everyones = mine.new_empty(self.count * share, *mine.shape[1:])
+        distributed.all_gather_into_tensor(everyones, filled)
+        return everyones[:len(matrices)]
 
     def sum(self, number: float, device: torch.device) -> float:
         """Return the sum of a number over all processes."""

@@ -98,9 +98,9 @@ def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch
     loss = 0.0
     for part in processes.rows(batch, parts):
         loss += _backward(computing, part, pad, smoothing, tokens)
+    processes.sum_gradients(computing.parameters())
     if bf16_copy:
         bf16_copy.hand_over_gradients()
-    processes.sum_gradients(model.parameters())
     loss = processes.sum(loss, batch.source.device)
     norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip))
     for name, number in (("loss", loss), ("gradient", norm)):
