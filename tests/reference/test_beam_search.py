@@ -48,11 +48,13 @@ def obvious_search(script, source, beam, max_length, exponent):
         options = [([*ids, token], score + added) for ids, score in alive
                    for token, added in enumerate(log_probabilities(script, source, ids))]
         options.sort(key=lambda option: -option[1])
-        options = options[:beam - len(finished)]
-        finished += [(ids, score / length ** exponent) for ids, score in options if ids[-1] == EOS]
-        alive = [option for option in options if option[0][-1] != EOS]
+        finished += [(ids, score / length ** exponent) for ids, score in options[:beam] if ids[-1] == EOS]
+        alive = [option for option in options if option[0][-1] != EOS][:beam]
+        if len(finished) >= beam:
+            break
     cut = [(ids, score / max_length ** exponent) for ids, score in alive]
-    return sorted(finished, key=lambda option: -option[1]) + sorted(cut, key=lambda option: -option[1])
+    ranked = sorted(finished, key=lambda option: -option[1]) + sorted(cut, key=lambda option: -option[1])
+    return ranked[:beam]
 
 
 def assert_same(found, expected):
@@ -131,8 +133,8 @@ def test_a_larger_exponent_favors_a_longer_answer():
         return [math.log(probability.get(id, 1e-9)) for id in range(VOCABULARY)]
 
     model, source = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY)), torch.tensor([[4]])
-    assert beam_search(model, source, 2, 6, 0.0)[0][0].ids == [BOS, EOS]
-    assert beam_search(model, source, 2, 6, 1.0)[0][0].ids == [BOS, 3, 4, EOS]
+    assert beam_search(model, source, 3, 6, 0.0)[0][0].ids == [BOS, EOS]
+    assert beam_search(model, source, 3, 6, 1.0)[0][0].ids == [BOS, 3, 4, EOS]
 
 
 def test_finished_sentences_are_not_computed_any_more():

@@ -30,7 +30,7 @@ class Beams(NamedTuple):
     """The hypotheses that go on, for the sentences that are still open."""
 
     sentence: Tensor  # (open,), the sentence's row in the batch
-    places: Tensor  # (open,), how many hypotheses may go on: `beam` less the finished ones
+    missing: Tensor  # (open,), how many finished hypotheses the sentence still waits for
     ids: Tensor  # (open, beam, length)
     log_probability: Tensor  # (open, beam); minus infinity at a place without a hypothesis
     lineage: Tensor  # (open, beam, length * beam), which tokens of the sentence's hypotheses, ever, are its own
@@ -44,9 +44,9 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
     beam: hypotheses kept at each step; max_length: the most tokens to add to bos.
     length_exponent: 0 compares log p itself, 1 its mean over the tokens.
-    At each step the continuations of all hypotheses of a sentence compete, by log p. One that ends in eos
-    is finished: it keeps its place in the beam and is never extended. A sentence is done when all its places
-    are taken. Hypotheses cut at max_length rank behind the finished ones.
+    At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam` that ends
+    in eos is finished: it is never extended, and the next best takes its place. A sentence is done when `beam`
+    hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
     Raises ValueError when the model is in training mode or `beam` is below 1.
     """
     if model.training:
@@ -61,20 +61,22 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
     for length in range(1, max_length + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
         hidden = model.decode(beams.ids[:, :, -1], encoded, cache, lineage=beams.lineage).hidden
-        beams = _best_continuations(beams, model.logits(hidden))
-        ended = (beams.ids[:, :, -1] == eos) & beams.log_probability.isfinite()  # (open, beam)
-        for sentence, ids, log_probability in _listed(beams, ended):
-            found[sentence].append(Hypothesis(ids, log_probability / length ** length_exponent))
-        beams = _without(beams, ended)
-        still_open = (beams.places > 0).nonzero().squeeze(1)
-        if len(still_open) == 0:
-            break
+        log_probability, parent, token = _best_continuations(beams, model.logits(hidden))
+        ends = token == eos  # (open, up to 2 * beam)
+        finished = (ends & log_probability.isfinite())[:, :beam]
+        for sentence, ids, score in _listed(beams, log_probability, parent, finished):
+            found[sentence].append(Hypothesis([*ids, eos], score / length ** length_exponent))
+        beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
+        still_open = ((beams.missing > 0) & beams.log_probability[:, 0].isfinite()).nonzero().squeeze(1)
         if len(still_open) < len(beams.sentence):
             beams, encoded = Beams(*(tensor[still_open] for tensor in beams)), encoded.select(still_open)
             cache.select(still_open)
-    for sentence, ids, log_probability in _listed(beams, beams.log_probability.isfinite()):
-        found[sentence].append(Hypothesis(ids, log_probability / max_length ** length_exponent))
-    return [sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)
+        if len(still_open) == 0:
+            break
+    each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
+    for sentence, ids, score in _listed(beams, beams.log_probability, each, beams.log_probability.isfinite()):
+        found[sentence].append(Hypothesis(ids, score / max_length ** length_exponent))
+    return [sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
             for of_one_source in found]
 
 
@@ -83,27 +85,35 @@ def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
     batch, device = source_ids.shape[0], source_ids.device
     log_probability = torch.full((batch, beam), -torch.inf, device=device)
     log_probability[:, 0] = 0.0
-    return Beams(sentence=torch.arange(batch, device=device), places=source_ids.new_full((batch,), beam),
+    return Beams(sentence=torch.arange(batch, device=device), missing=source_ids.new_full((batch,), beam),
                  ids=source_ids.new_full((batch, beam, 1), bos), log_probability=log_probability,
                  lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1))
 
 
-def _best_continuations(beams: Beams, logits: Tensor) -> Beams:
-    """Return the most probable continuations, best first; logits: (open, beam, vocabulary)."""
-    count, beam = beams.log_probability.shape
+def _best_continuations(beams: Beams, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
+
+    logits: (open, beam, vocabulary). Returns (open, up to 2 * beam) each: of so many, `beam` go on if `beam` end.
+    """
+    beam = logits.shape[1]
     precise = torch.promote_types(logits.dtype, torch.float32)
-    # of one hypothesis no more than its `beam` best continuations can win
-    added, tokens = largest(logits.log_softmax(dim=-1, dtype=precise), min(beam, logits.shape[-1]))
-    candidates = beams.log_probability[:, :, None] + added  # (open, beam, beam)
-    best, choice = candidates.flatten(1).topk(beam, dim=-1)  # (open, beam)
-    parent = choice // added.shape[-1]  # (open, beam)
-    token = tokens.flatten(1).gather(1, choice)  # (open, beam)
-    has_place = torch.arange(beam, device=best.device) < beams.places[:, None]  # (open, beam)
+    # of one hypothesis no more than its `beam` best continuations and eos can be wanted
+    added, tokens = largest(logits.log_softmax(dim=-1, dtype=precise), min(beam + 1, logits.shape[-1]))
+    candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))
+    best, choice = candidates.topk(min(2 * beam, candidates.shape[1]), dim=-1)
+    return best, choice // added.shape[-1], tokens.flatten(1).gather(1, choice)
+
+
+def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor) -> Beams:
+    """Return the beams a token longer: the best `beam` continuations, where a sentence has so many."""
+    count, beam = beams.log_probability.shape
+    best, choice = log_probability.topk(beam, dim=-1)  # (open, beam)
+    parent, token = parent.gather(1, choice), token.gather(1, choice)
     row = torch.arange(count, device=best.device)[:, None]  # (open, 1)
     itself = torch.eye(beam, dtype=torch.bool, device=best.device).expand(count, -1, -1)  # (open, beam, beam)
-    return beams._replace(ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
-                          log_probability=best.masked_fill(~has_place, -torch.inf),
-                          lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1))
+    return Beams(sentence=beams.sentence, missing=beams.missing - finished, log_probability=best,
+                 ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
+                 lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1))
 
 
 def largest(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -123,14 +133,9 @@ def largest(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values, places.gather(-1, order)
 
 
-def _without(beams: Beams, ended: Tensor) -> Beams:
-    """Return the beams after those that ended have left, each with its place."""
-    return beams._replace(places=beams.places - ended.sum(dim=1),
-                          log_probability=beams.log_probability.masked_fill(ended, -torch.inf))
-
-
-def _listed(beams: Beams, chosen: Tensor) -> Iterator[tuple[int, list[int], float]]:
-    """Yield sentence, ids and log p of the chosen hypotheses; chosen: boolean, (open, beam)."""
-    for row, number in chosen.nonzero().tolist():
-        ids, log_probability = beams.ids[row, number], beams.log_probability[row, number]
-        yield int(beams.sentence[row]), ids.tolist(), float(log_probability)
+def _listed(beams: Beams, log_probability: Tensor, parent: Tensor,
+            chosen: Tensor) -> Iterator[tuple[int, list[int], float]]:
+    """Yield sentence, ids of the parent and log p where `chosen` is True; the last three: (open, any number)."""
+    row, place = chosen.nonzero(as_tuple=True)
+    yield from zip(beams.sentence[row].tolist(), beams.ids[row, parent[row, place]].tolist(),
+                   log_probability[row, place].tolist(), strict=True)

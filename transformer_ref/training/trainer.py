@@ -91,7 +91,8 @@ def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch
     Raises TrainingError when the loss or a gradient is not a number, or the memory does not suffice; the weights
     are then as before.
     """
-    model.train()
+    if not model.training:
+        model.train()
     optimizer.zero_grad()
     computing = bf16_copy.refreshed() if bf16_copy else model
     tokens = int((batch.target_labels != pad).sum())
