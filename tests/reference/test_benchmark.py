@@ -22,6 +22,7 @@ def small(monkeypatch):
     """Make everything small enough for a few seconds."""
     monkeypatch.setattr(run, "SIZES", {"d16": dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=32)})
     monkeypatch.setattr(run, "MEASURED_BATCHES", 2)
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
     monkeypatch.setattr(run, "VOCABULARY", 1_500)
     monkeypatch.setattr(training, "TOKENS_PER_BATCH", 128)
     monkeypatch.setattr(training, "SENTENCES", 40)
@@ -64,7 +65,8 @@ def test_a_part_measured_anew_leaves_the_other_parts(tmp_path):
     assert [row["ours"] for row in json.loads(path.read_text())["rows"]] == [1.0]
 
 
-def test_contenders_take_turns_and_the_median_round_counts():
+def test_contenders_take_turns_and_the_median_round_counts(monkeypatch):
+    monkeypatch.setattr(contest, "PAUSE", 0.0)
     turns = []
 
     def contender(name: str, amounts: list[int]) -> Contender:

@@ -1,12 +1,13 @@
 """Who does the same work faster: everyone in turn, several times, and the median counts.
 
 On a machine that is busy with other things for a while, all contenders suffer alike; a ratio of two medians says more
-than either speed.
+than either speed. Between two turns nobody works: a library's threads go on spinning for a while when it is done.
 """
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -17,11 +18,14 @@ class Contender(NamedTuple):
 
     name: OURS, or a peer's; precision: "fp32", "bf16", "int8", or how else it computes.
     work: does the piece and returns how much that was, in tokens or sentences.
+    around: what a turn stands in; first: what precedes the measured piece in it, so that steady work is measured.
     """
 
     name: str
     precision: str
     work: Callable[[], int]
+    around: Callable[[], AbstractContextManager] = nullcontext
+    first: Callable[[], object] = lambda: None
 
 
 class Row(NamedTuple):
@@ -38,6 +42,7 @@ class Row(NamedTuple):
 
 
 OURS = "transformer_ref"
+PAUSE = 0.5  # seconds
 
 
 def contest(contenders: Sequence[Contender], repeats: int, say: Callable[[str], None]) -> list[float]:
@@ -46,13 +51,22 @@ def contest(contenders: Sequence[Contender], repeats: int, say: Callable[[str], 
     for turn in range(repeats + 1):
         say(f"  round {turn} of {repeats}" + (" (a warm-up)" if turn == 0 else ""))
         for contender, measured in zip(contenders, speeds, strict=True):
-            start = time.perf_counter()
-            done = contender.work()
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
+            time.sleep(PAUSE)
+            with contender.around():
+                contender.first()
+                _settle()
+                start = time.perf_counter()
+                done = contender.work()
+                _settle()
+                seconds = time.perf_counter() - start
             if turn:
-                measured.append(done / (time.perf_counter() - start))
+                measured.append(done / seconds)
     return [statistics.median(each) for each in speeds]
+
+
+def _settle() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def rows_of(work: str, config: str, contenders: Sequence[Contender], speeds: Sequence[float],

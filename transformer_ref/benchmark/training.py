@@ -1,7 +1,7 @@
 """Training steps, ours and those of the models people would pick instead, on the same batches."""
 
-import itertools
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 
 import torch
@@ -22,9 +22,10 @@ from transformer_ref.training.trainer import train_step
 
 SENTENCES, MEAN_LENGTH, DEVIATION = 2_000, 14, 5  # lengths alike Multi30k's
 TOKENS_PER_BATCH = 4_096
-BATCHES = 2  # in one turn of a contender
+BATCHES = 2  # in one turn of a contender, after a first one
 SETTINGS = TrainingConfig(muon_rate=0.0, learning_rate=1e-3, tokens_per_batch=TOKENS_PER_BATCH)  # AdamW for all
 Forward = Callable[[Batch], Tensor]
+Step = Callable[[], int]  # one more training step, which returns its target tokens
 
 
 def invented_batches(vocabulary: int) -> Iterator[Batch]:
@@ -38,7 +39,8 @@ def invented_batches(vocabulary: int) -> Iterator[Batch]:
 
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
     """Return us in each precision and every peer that is installed, in fp32 and, where we are in bf16, in both."""
-    contenders = [Contender(OURS, precision, _ours(config, device, precision)) for precision in precisions]
+    contenders = [_contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `fit`
+                  for precision in precisions]
     peers: list[tuple[str, Callable[[ModelConfig], tuple[nn.Module, Callable[[nn.Module], Forward]]]]] = [
         ("torch.nn.Transformer", _torch)]
     if find_spec("transformers"):
@@ -46,49 +48,49 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
     if find_spec("x_transformers"):
         peers.append(("x-transformers", _x_transformers))
     for name, build in peers:
-        contenders += [Contender(name if precision == "fp32" else f"{name}, autocast", precision,
-                                 _theirs(*build(config), config, device, precision == "bf16"))
+        contenders += [_contender(name if precision == "fp32" else f"{name}, autocast", precision,
+                                  _theirs(*build(config), config, device, precision == "bf16"))
                        for precision in precisions]
     return contenders
 
 
-def _ours(config: ModelConfig, device: torch.device, precision: str) -> Callable[[], int]:
+def _contender(name: str, precision: str, step: Step,
+               around: Callable[[], AbstractContextManager] = nullcontext) -> Contender:
+    return Contender(name, precision, lambda: sum(step() for _ in range(BATCHES)), around, first=step)
+
+
+def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     model = Transformer(config, torch.Generator().manual_seed(1)).to(device)
     optimizer, bf16_copy = build_optimizer(model, SETTINGS), BF16Copy(model) if precision == "bf16" else None
     batches = invented_batches(config.target_vocabulary)
 
-    def work() -> int:
-        with freed_memory_kept():  # as `fit` does
-            return sum(train_step(model, batch.to(device), optimizer, config.pad, SETTINGS.clip,
-                                  SETTINGS.label_smoothing, bf16_copy).tokens
-                       for batch in itertools.islice(batches, BATCHES))
+    def step() -> int:
+        return train_step(model, next(batches).to(device), optimizer, config.pad, SETTINGS.clip,
+                          SETTINGS.label_smoothing, bf16_copy).tokens
 
-    return work
+    return step
 
 
 def _theirs(model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: ModelConfig, device: torch.device,
-            autocast: bool) -> Callable[[], int]:
+            autocast: bool) -> Step:
     """Return the usual step: forward in bf16 or not, backward, clip, Adam."""
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
     batches = invented_batches(config.target_vocabulary)
 
-    def work() -> int:
-        tokens = 0
-        for batch in itertools.islice(batches, BATCHES):
-            batch = batch.to(device)
-            optimizer.zero_grad(set_to_none=True)
-            with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
-                loss = loss_of_batch(batch)
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)
-            optimizer.step()
-            loss.item()
-            tokens += int((batch.target_labels != config.pad).sum())
-        return tokens
+    def step() -> int:
+        batch = next(batches).to(device)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+            loss = loss_of_batch(batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)
+        optimizer.step()
+        loss.item()
+        return int((batch.target_labels != config.pad).sum())
 
-    return work
+    return step
 
 
 def _cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
