@@ -64,8 +64,8 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
         log_probability, parent, token = _best_continuations(beams, model.logits(hidden))
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
-        for sentence, ids, score in _listed(beams, log_probability, parent, finished):
-            found[sentence].append(Hypothesis([*ids, eos], score / length ** length_exponent))
+        for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
+            found[sentence].append(Hypothesis([*ids, eos], log_p / length ** length_exponent))
         beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
         still_open = ((beams.missing > 0) & beams.log_probability[:, 0].isfinite()).nonzero().squeeze(1)
         if len(still_open) < len(beams.sentence):
@@ -74,8 +74,8 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
         if len(still_open) == 0:
             break
     each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
-    for sentence, ids, score in _listed(beams, beams.log_probability, each, beams.log_probability.isfinite()):
-        found[sentence].append(Hypothesis(ids, score / max_length ** length_exponent))
+    for sentence, ids, log_p in _listed(beams, beams.log_probability, each, beams.log_probability.isfinite()):
+        found[sentence].append(Hypothesis(ids, log_p / max_length ** length_exponent))
     return [sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
             for of_one_source in found]
 
