@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel, says
 
 from transformer_ref.special_tokens import EOS, PAD
-from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.text.tokenizer import SubwordTokenizer, WordTokenizer
 from transformer_ref.translate import Translator
 
 TOKENIZER = WordTokenizer.build(["uno due tre quattro."])
@@ -43,6 +43,19 @@ def test_a_line_is_translated_alike_whatever_stands_beside_it(lines, batch_size,
     translator = neural()
     alone = [translator.translate([line], beam=beam)[0] for line in lines]
     assert translator.translate(lines, beam=beam, batch_size=batch_size) == alone
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_characters_never_seen_before_survive_a_model_that_repeats_its_source(beam):
+    tokenizer = SubwordTokenizer.learn(["uno due tre"], 300)
+    config = tiny_config(source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, max_length=64)
+    model = ScriptedModel(says(lambda source: source, tokenizer.size, PAD), config)
+    lines = ["uno 窓 due", "🙂", "“Ça” va , œuf ?"]
+    assert Translator(model, tokenizer, tokenizer).translate(lines, beam=beam) == lines
+
+
+def test_where_words_are_tokens_a_character_never_seen_is_lost_and_nothing_else():
+    assert backwards().translate(["uno 窓 due", "窓", "tre"], beam=1) == ["due uno", "", "tre"]
 
 
 def test_an_empty_line_is_never_shown_to_the_model():
