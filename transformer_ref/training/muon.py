@@ -35,14 +35,20 @@ class BatchedMuon(torch.optim.Muon):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        begun = []
         for group in self.param_groups:
             moving = sorted((each for each in group["params"] if each.grad is not None), key=attrgetter("shape"))
-            for shape, matrices in itertools.groupby(moving, key=attrgetter("shape")):
-                self._move(list(matrices), group, group["lr"] * 0.2 * math.sqrt(max(shape)))
+            for _, of_shape in itertools.groupby(moving, key=attrgetter("shape")):
+                matrices = list(of_shape)
+                begun.append((matrices, group, self._updates(matrices, group)))
+        for matrices, group, updates in begun:
+            rate = group["lr"] * 0.2 * math.sqrt(max(matrices[0].shape))
+            for matrix, update in zip(matrices, updates(), strict=True):
+                matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
         return loss
 
-    def _move(self, matrices: list[Tensor], group: dict, rate: float) -> None:
-        """Move matrices of one shape."""
+    def _updates(self, matrices: list[Tensor], group: dict) -> Callable[[], Tensor]:
+        """Begin to compute where matrices of one shape should move, and return what waits for the answer."""
         directions = []
         for matrix in matrices:
             momentum = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
@@ -50,9 +56,7 @@ class BatchedMuon(torch.optim.Muon):
             directions.append(matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum)
         nearest = partial(orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"],
                           smallest=group["eps"])
-        updates = self._processes.shared(nearest, directions)
-        for matrix, update in zip(matrices, updates, strict=True):
-            matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
+        return self._processes.shared(nearest, directions)
 
 
 def orthogonal(matrices: Tensor, coefficients: tuple[float, float, float], steps: int, smallest: float) -> Tensor:

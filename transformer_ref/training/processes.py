@@ -52,22 +52,27 @@ class Processes(NamedTuple):
         for parameter, piece in zip(parameters, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
 
-    def shared(self, function: Callable[[Tensor], Tensor], matrices: Sequence[Tensor]) -> Tensor:
-        """Return function(matrices, stacked), of which each process computes a share.
+    def shared(self, function: Callable[[Tensor], Tensor], matrices: Sequence[Tensor]) -> Callable[[], Tensor]:
+        """Compute a share of function(matrices, stacked), and return what waits for the whole answer.
 
         function: treats each matrix by itself, and keeps its shape. All processes give the same matrices and get the
-        same answer.
+        same answer, which travels while they compute something else.
         """
         share = math.ceil(len(matrices) / self.count)
         first = min(self.rank * share, len(matrices) - 1)  # with too few for all, the last is done several times
         mine = function(torch.stack(matrices[first:first + share]))  # (at most share, rows, columns)
         if self.count == 1:
-            return mine
+            return lambda: mine
         filled = mine.new_zeros(share, *mine.shape[1:])
         filled[:len(mine)] = mine
         everyones = mine.new_empty(self.count * share, *mine.shape[1:])
-        distributed.all_gather_into_tensor(everyones, filled)
-        return everyones[:len(matrices)]
+        travelling = distributed.all_gather_into_tensor(everyones, filled, async_op=True)
+
+        def arrived() -> Tensor:
+            travelling.wait()
+            return everyones[:len(matrices)]
+
+        return arrived
 
     def sum(self, number: float, device: torch.device) -> float:
         """Return the sum of a number over all processes."""
