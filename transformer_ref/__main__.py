@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -70,13 +71,20 @@ SETTINGS = (  # of a training: field, type, help
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C."""
+    """Run one command and return its exit status.
+
+    0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C, 141 stopped since nobody reads the output any more.
+    """
     options = parser().parse_args(arguments)
     try:
         options.command(options)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # who reads our output has left, as `head` does; nothing more must go there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (ValueError, FileNotFoundError, DownloadError, TrainingError, ModuleNotFoundError) as error:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import subprocess
 import sys
 
 import pytest
@@ -230,3 +231,17 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
     assert translator.translate(["I closed the windows.", "I bought a new Windows for my computer."]) == [
         "Ho chiuso le finestre.", "Ho comprato un nuovo Windows per il mio computer."]
     assert RECIPES["grammar"].training.minutes is None
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_reader_who_leaves_early_sees_no_traceback(lines):
+    code = ("import sys; from transformer_ref import __main__ as command; "
+            f"command.run_translate = lambda options: print('una riga\\n' * {lines}); "
+            "sys.stdin.readline(); sys.exit(command.main(['translate', 'a line']))")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stdin.write(b"now\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
