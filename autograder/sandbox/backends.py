@@ -22,6 +22,7 @@ IMAGE = "ATTENTION_BY_HAND_IMAGE"  # environment variable: the image for docker 
 TRUST = "none"  # the backend that trusts submissions
 PROBE_SECONDS = 60
 INSIDE, MEETING, HOME = "/course", "/run/autograder", "/home/learner"  # as a sandbox with its own mounts sees them
+ENGINES_HOME = "/tmp"  # docker gives what it mounts the rights that the image's folder has: here anybody may write
 PRIVATE = ("/tmp", "/dev/shm")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 OF_ETC = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
@@ -56,19 +57,21 @@ class Backend:
 
     command: (place, program) -> the command line that runs Python with `program` as arguments inside.
     kind: how a child confines itself. own_mounts: whether inside, the folders of a place have the names above.
+    by_engine: whether the command is a container engine's: it needs our environment and keeps it to itself.
     """
 
     name: str
     kind: str
     own_mounts: bool
     command: Callable[[Place, Sequence[str], Limits], list[str]]
+    by_engine: bool = False
 
     def confinement(self, place: Place) -> Confinement:
         """What a child of this backend does to itself."""
         if self.own_mounts:
             # A Python that lies in /tmp must stay in sight; /tmp is then read-only.
             private = [folder for folder in PRIVATE if not any(path.startswith(f"{folder}/") for path in _prefixes())]
-            home = HOME if self.kind == "namespaces" else "/home"
+            home = ENGINES_HOME if self.by_engine else HOME
             return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *_system()))
         readable = (str(place.packages), *_system(), *_prefixes())
         return Confinement(self.kind, str(place.homes), readable=readable, hidden=_installed_packages())
@@ -78,7 +81,9 @@ class Backend:
         return f"{MEETING if self.own_mounts else place.meeting}/control"
 
     def environment(self) -> dict[str, str]:
-        """All of the environment inside."""
+        """The environment to start the command with: all of the environment inside, or a container engine's own."""
+        if self.by_engine:
+            return dict(os.environ)
         return {
             "PATH": os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin", "/bin"]),
             **OF_LEARNERS,
@@ -129,8 +134,7 @@ def _container(engine: str) -> Callable[[Place, Sequence[str], Limits], list[str
         return [
             *(engine, "run", "--rm", "--network=none", "--read-only", "--cap-drop=ALL"),
             *("--security-opt=no-new-privileges", f"--user={NOBODY}:{NOBODY}", f"--pids-limit={4 * limits.processes}"),
-            *(f"--memory={2 * limits.memory_bytes}", "--tmpfs=/tmp"),
-            f"--tmpfs=/home:size={limits.disk_bytes},mode=777",
+            *(f"--memory={4 * limits.memory_bytes}", f"--tmpfs={ENGINES_HOME}:size={limits.disk_bytes},mode=1777"),
             *(f"--volume={place.packages}:{INSIDE}:ro", f"--volume={place.meeting}:{MEETING}", f"--workdir={INSIDE}"),
             *(f"--env={name}={value}" for name, value in OF_LEARNERS.items()),
             *(image, "python3", "-s", "-B", "-m", *program),
@@ -142,8 +146,8 @@ def _container(engine: str) -> Callable[[Place, Sequence[str], Limits], list[str
 BACKENDS = {
     "bubblewrap": Backend("bubblewrap", "namespaces", True, _bubblewrap),
     "landlock": Backend("landlock", "landlock", False, _directly),
-    "docker": Backend("docker", "landlock", True, _container("docker")),
-    "podman": Backend("podman", "landlock", True, _container("podman")),
+    "docker": Backend("docker", "landlock", True, _container("docker"), by_engine=True),
+    "podman": Backend("podman", "landlock", True, _container("podman"), by_engine=True),
     TRUST: Backend(TRUST, "none", False, _directly),
 }
 

@@ -45,6 +45,10 @@ class Graded:
         return sample_class.scores(self.folder, student, self.assignment)
 
 
+ENGINES = ["docker", "podman"] if os.environ.get(backends.IMAGE) else []
+SANDBOXES = ["bubblewrap", "landlock", *ENGINES]  # what tests of attacks and of sandboxes try
+
+
 def need_isolation(name: str) -> None:
     """Skip a test of a backend that cannot isolate here; where CI could use none at all, fail."""
     reason = backends.why_not(name)

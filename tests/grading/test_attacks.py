@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import sample_class
-from conftest import Graded, need_isolation
+from conftest import ENGINES, SANDBOXES, Graded, need_isolation
 from nbformat.v4 import new_code_cell
 from sample_class import ASSIGNMENT
 
@@ -71,6 +71,7 @@ class Attacked(Graded):
     """A graded class of attackers."""
 
     attacks: Sequence[str] = ()
+    backend = ""
 
     @property
     def verdicts(self) -> list[dict]:
@@ -89,8 +90,9 @@ def without_gradients() -> dict[str, str]:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((backend, attacks), id=backend, marks=pytest.mark.xdist_group(f"attacks-{backend}"))
-        for backend, attacks in (("bubblewrap", list(ATTACKS)), ("landlock", ON_MACHINE))
+        pytest.param((backend, list(ATTACKS) if backend == "bubblewrap" else ON_MACHINE), id=backend,
+                     marks=pytest.mark.xdist_group(f"attacks-{backend}"))
+        for backend in SANDBOXES
     ],
 )
 def attacked(request, empty_course):
@@ -99,7 +101,7 @@ def attacked(request, empty_course):
     need_isolation(backend)
     made = empty_course(f"attacked-{backend}")
     graded = Attacked(made.folder, made.assignment)
-    graded.attacks = attacks
+    graded.attacks, graded.backend = attacks, backend
     with (graded.folder / course.MARKER).open("a", encoding="utf-8") as file:
         file.write(LIMITS.format(backend))
     for student in ("a-honest", "z-honest"):
@@ -185,7 +187,9 @@ def test_a_loop_costs_only_what_it_holds_up(attacked):
 
 def test_a_dead_process_is_said_to_be_dead(attacked):
     assert "process ended" in attacked.report("attack-os_exit", ASSIGNMENT.exercises[-1].id)
-    assert "memory" in attacked.report("attack-memory_of_many", ASSIGNMENT.exercises[-1].id)
+    # A container engine has a limit of its own: its kernel may end the children before our watch sees them.
+    reason = "memory|took more than" if attacked.backend in ENGINES else "memory"
+    assert re.search(reason, attacked.report("attack-memory_of_many", ASSIGNMENT.exercises[-1].id))
 
 
 def test_every_verdict_is_on_record(attacked):

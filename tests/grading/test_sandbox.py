@@ -1,5 +1,6 @@
 """What a submission's process can see and use, in each sandbox that this machine allows."""
 
+import os
 import re
 import signal
 import sysconfig
@@ -8,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import sample_class
-from conftest import need_isolation
+from conftest import SANDBOXES, need_isolation
 from sample_class import ASSIGNMENT
 
 from autograder import course, execute, runner
@@ -22,7 +23,7 @@ LIMITS = Limits(cell_seconds=1.0, notebook_seconds=4.0)
 pytestmark = pytest.mark.xdist_group("sandbox")
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
+@pytest.fixture(scope="module", params=SANDBOXES)
 def warm(request):
     """A warm sandbox for the assignment of chapter 05."""
     need_isolation(request.param)
@@ -190,6 +191,7 @@ def test_a_container_gets_no_network_no_rights_and_no_writable_root(engine, monk
     place = Place(tmp_path / "packages", tmp_path / "meeting", tmp_path / "homes")
     command = BACKENDS[engine].command(place, ["autograder.sandbox.zygote"], Limits())
     assert command[0] == engine and "course:1" in command
+    assert BACKENDS[engine].environment() == dict(os.environ)  # the engine is ours and keeps its own files
     assert {"--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"} <= set(command)
     mounted = [word for word in command if word.startswith("--volume=")]
     assert all(str(tmp_path) in word for word in mounted) and re.search("packages:/course:ro", " ".join(mounted))
