@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from transformer_ref.model.attention import SHORTEST
 from transformer_ref.model.masks import causal_mask
+from transformer_ref.shapes import with_spare_rows
 
 
 def can_pack(real: Tensor) -> bool:
@@ -28,35 +29,38 @@ class Packing:
     """
 
     def __init__(self, real: Tensor) -> None:
-        self._rows = real.flatten().nonzero().squeeze(1)  # (tokens,) the place of each in batch * length
+        self._places = real.flatten().nonzero().squeeze(1)  # (tokens,) of each in batch * length
+        self.tokens = len(self._places)
         self.real = nn.functional.pad(real, (0, max(SHORTEST - real.shape[1], 0)))  # (batch, length), at least SHORTEST
         self._moves: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
 
     def pack(self, x: Tensor) -> Tensor:
-        """Return the real tokens, (tokens, d_model), of x, (batch, length, d_model)."""
-        return x.flatten(0, 1).index_select(0, self._rows)
+        """Return the real tokens, then spare rows of zeros, (rows, d_model), of x, (batch, length, d_model)."""
+        return with_spare_rows(x.flatten(0, 1).index_select(0, self._places))
 
     def by_head(self, x: Tensor, pieces: int, heads: int) -> Tensor:
         """Return each sentence's tokens side by side, for each head: (pieces, batch * heads, length, d_head).
 
-        x: (tokens, pieces * d_model), such as queries, keys and values beside each other. Where a sentence has ended
-        its first token is repeated.
+        x: (rows, pieces * d_model), such as queries, keys and values beside each other. Where a sentence has ended
+        its first token is repeated; spare rows are left out.
         """
         batch, length = self.real.shape
-        x = x.reshape(x.shape[0] * pieces * heads, -1)  # (tokens * pieces * heads, d_head)
+        x = x.reshape(x.shape[0] * pieces * heads, -1)  # (rows * pieces * heads, d_head)
         return x.index_select(0, self._move(pieces, heads)[0]).view(pieces, batch * heads, length, -1)
 
     def by_token(self, x: Tensor, heads: int) -> Tensor:
-        """Return (tokens, pieces * d_model) for x, (pieces, batch * heads, length, d_head): `by_head` undone."""
-        back = self._move(len(x), heads)[1]
-        return x.flatten(0, 2).index_select(0, back).view(len(self._rows), -1)
+        """Return (rows, pieces * d_model) for x, (pieces, batch * heads, length, d_head): `by_head` undone."""
+        rows = x.flatten(0, 2).index_select(0, self._move(len(x), heads)[1])
+        rows = rows.view(-1, len(x) * heads * x.shape[-1])  # (rows, pieces * d_model)
+        rows[self.tokens:] = 0
+        return rows
 
     def _move(self, pieces: int, heads: int) -> tuple[Tensor, Tensor]:
         """Return which row of the tokens each cell by head is, and which cell each row of the tokens is."""
         if (pieces, heads) not in self._moves:
             batch, length = self.real.shape
             cells = torch.arange(pieces * batch * heads * length).view(pieces, batch, heads, length)
-            back = cells.permute(1, 3, 0, 2)[self.real].flatten()  # (tokens * pieces * heads,)
+            back = with_spare_rows(cells.permute(1, 3, 0, 2)[self.real].flatten(1)).flatten()  # all rows of tokens
             counts = self.real.sum(dim=1, keepdim=True)  # (batch, 1)
             first = counts.cumsum(0) - counts  # (batch, 1) the first token of each sentence
             there = first + torch.arange(length).where(self.real, 0)  # (batch, length)
@@ -81,10 +85,10 @@ class PackedMask:
 
 
 def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
-    """Return scaled dot-product attention of each head, (tokens, d_model).
+    """Return scaled dot-product attention of each head, (rows, d_model).
 
-    asked: (tokens, d_model), queries; answering: (other tokens, 2 * d_model), keys beside values.
-    In self-attention all three are in `asked`, (tokens, 3 * d_model), and `answering` is None.
+    asked: (rows, d_model), queries; answering: (other rows, 2 * d_model), keys beside values.
+    In self-attention all three are in `asked`, (rows, 3 * d_model), and `answering` is None.
     """
     return _PackedAttention.apply(asked, answering, mask, heads)
 

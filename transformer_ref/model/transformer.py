@@ -109,11 +109,12 @@ class Transformer(nn.Module):
         if real.device.type != "cpu" or not (can_pack(real) and can_pack(wanted)):
             return self.hidden(source_ids, target_input_ids)[wanted]  # on a GPU the library's kernel is the fast path
         source, target = Packing(real), Packing(wanted)
-        x = source.pack(self.positions(self.source_embedding(source_ids)))  # (source tokens, d_model)
-        memory = self.encoder(self.dropout(x), PackedMask(source, source)).memory  # (source tokens, d_model)
-        x = target.pack(self.positions(self.target_embedding(target_input_ids)))  # (wanted, d_model)
-        return self.decoder(self.dropout(x), memory, PackedMask(target, target, causal=True),
-                            PackedMask(target, source)).hidden
+        x = source.pack(self.positions(self.source_embedding(source_ids)))  # (source rows, d_model)
+        memory = self.encoder(self.dropout(x), PackedMask(source, source)).memory  # (source rows, d_model)
+        x = target.pack(self.positions(self.target_embedding(target_input_ids)))  # (target rows, d_model)
+        hidden = self.decoder(self.dropout(x), memory, PackedMask(target, target, causal=True),
+                              PackedMask(target, source)).hidden  # (target rows, d_model)
+        return hidden[:target.tokens]
 
     def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return logits (batch, target, vocabulary): row t scores the token that follows target token t.

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from transformer_ref.shapes import expect_ids, expect_shape
+from transformer_ref.shapes import expect_ids, expect_shape, with_spare_rows
 
 CHUNK = 1_024  # rows of logits at a time, in memory that is used again: fresh memory is slow to get
 
@@ -60,7 +60,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         precise = torch.promote_types(rows.dtype, torch.float32)
         share, count = smoothing / (len(table) - 2), max(len(rows), 1)
         table_sum = table.sum(dim=0)  # (d_model,)
-        loss = torch.zeros((), dtype=precise, device=rows.device)
+        real, rows = len(rows), with_spare_rows(rows)  # a row of zeros adds nothing to a product
+        labels = with_spare_rows(labels)
+        losses = []
         of_rows, of_table = torch.empty_like(rows), torch.zeros_like(table, dtype=precise)
         room, of_chunk = rows.new_empty(min(CHUNK, len(rows)), len(table)), torch.empty_like(table)
         for chunk, label, gradient in zip(rows.split(CHUNK), labels.split(CHUNK), of_rows.split(CHUNK), strict=True):
@@ -73,15 +75,15 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             normalizer = of_label - log_p  # log of the sum of exp(logits)   (chunk,)
             of_others = ((chunk @ table_sum).to(precise) - of_label - of_pad
                          - (len(table) - 2) * normalizer)  # the sum of their log p   (chunk,)
-            loss -= ((1 - smoothing) * log_p + share * of_others).sum()
+            losses.append((smoothing - 1) * log_p - share * of_others)  # (chunk,)
             p[row, label] = p_label + (share - (1 - smoothing))
             p[:, pad] += share  # now p - targets + share   (chunk, vocabulary)
             torch.mm(p, table, out=gradient)  # (chunk, d_model)
             of_table += torch.mm(p.T, chunk, out=of_chunk)  # (vocabulary, d_model)
         of_rows -= share * table_sum
         of_table -= share * rows.sum(dim=0)
-        ctx.save_for_backward(of_rows / count, (of_table / count).to(table.dtype))
-        return loss / count
+        ctx.save_for_backward(of_rows[:real] / count, (of_table / count).to(table.dtype))
+        return torch.cat(losses)[:real].sum() / count
 
     @staticmethod
     def backward(ctx, scale: Tensor) -> tuple[Tensor | None, ...]:
