@@ -83,7 +83,7 @@ def test_the_chapter_s_story_holds_for_this_model(record):
     windows = glass["source"].index("windows")
     assert looked["finestre"][windows] > 0.5
     assert looked["le"][windows] > 0.2
-    assert record["scores"]["test"]["exact"] > record["scores"]["held_out"]["exact"] > 0.8
+    assert min(score["exact"] for score in record["scores"].values()) > 0.99
 
 
 @pytest.fixture(scope="module")
