@@ -28,9 +28,12 @@ from sample_class import ASSIGNMENT  # noqa: E402
 def commands(page: str) -> list[str]:
     """The lines of a page's shell blocks, in order."""
     blocks = re.findall(r"^ *```bash\n(.*?)^ *```", PAGES[page], re.DOTALL | re.MULTILINE)
-    return [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [re.sub(r" +", " ", line.strip()) for line in lines if line.strip()]
 
 
+ELSEWHERE = {"export", "pip", "ngshare-course-management"}  # commands of programs that are not installed here
+OF_THE_HUB = {"JupyterHub.services", "JupyterHub.load_roles"}  # gone through by hand with JupyterHub 6.1
 SHOWN = [(page, command) for page in PAGES for command in commands(page)]
 
 
@@ -44,8 +47,10 @@ def test_every_command_shown_is_one_that_exists(page, command):
         parser.parse_args(words[4:])
     elif words[0] == "nbgrader":
         assert words[1] in NbGraderApp.subcommands
+    elif words[:2] == ["docker", "build"]:
+        assert (ROOT / words[words.index("--file") + 1]).is_file()
     else:
-        assert words[0] == "export"
+        assert words[0] in ELSEWHERE
 
 
 def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
@@ -54,7 +59,7 @@ def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
     known = {f"{cls.__name__}.{trait}" for cls in classes for trait in cls.class_trait_names(config=True)}
     named = set(re.findall(r"\bc\.(\w+\.\w+)", "\n".join(PAGES.values())))
     assert len(named) >= 7
-    assert named - known == set()
+    assert named - known == OF_THE_HUB
 
 
 def test_every_file_and_make_command_named_exists():
