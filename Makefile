@@ -128,7 +128,7 @@ translator: build/translator/.trained
 	@printf '%s\n' $(SENTENCES) | paste -d '|' - build/translator/italian.txt | sed 's/^/  /; s/|/  ->  /'
 
 build/translator/.trained: $(READY) $(PACKAGE)
-	$(SAY)'training an English-Italian translator (about 2 minutes) ...'
+	$(SAY)'training an English-Italian translator (about a minute) ...'
 	@[ ! -e $@ ] || rm -rf build/translator
 	@$(PYTHON_HERE) -m transformer_ref train --output build/translator \
 	  $$([ -e build/translator/training.safetensors ] && echo --resume)

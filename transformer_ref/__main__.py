@@ -33,7 +33,7 @@ from transformer_ref.visualization.curves import curves
 
 EXAMPLES = {
     "train": """examples:
-  python -m transformer_ref train                       the built-in English-Italian corpus, about two minutes
+  python -m transformer_ref train                       the built-in English-Italian corpus, about a minute
   python -m transformer_ref train --minutes 1           the same, stopped by the clock
   python -m transformer_ref train --resume              go on where Ctrl-C stopped it
   python -m transformer_ref train --corpus multi30k --minutes 10         downloads two megabytes

@@ -29,9 +29,14 @@ class Packing:
     """
 
     def __init__(self, real: Tensor) -> None:
-        self._places = real.flatten().nonzero().squeeze(1)  # (tokens,) of each in batch * length
-        self.tokens = len(self._places)
+        sentence, place = real.nonzero(as_tuple=True)  # (tokens,) of each
+        self._places = sentence * real.shape[1] + place  # (tokens,) in batch * length
+        self.tokens = len(sentence)
         self.real = nn.functional.pad(real, (0, max(SHORTEST - real.shape[1], 0)))  # (batch, length), at least SHORTEST
+        self._sentence, self._place = sentence[:, None, None], place[:, None, None]  # (tokens, 1, 1)
+        counts = real.sum(dim=1, keepdim=True)  # (batch, 1)
+        first = counts.cumsum(0) - counts  # (batch, 1) the first token of each sentence
+        self._token = first + torch.arange(self.real.shape[1]).where(self.real, 0)  # (batch, length) in each cell
         self._moves: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
 
     def pack(self, x: Tensor) -> Tensor:
@@ -59,13 +64,11 @@ class Packing:
         """Return which row of the tokens each cell by head is, and which cell each row of the tokens is."""
         if (pieces, heads) not in self._moves:
             batch, length = self.real.shape
-            cells = torch.arange(pieces * batch * heads * length).view(pieces, batch, heads, length)
-            back = with_spare_rows(cells.permute(1, 3, 0, 2)[self.real].flatten(1)).flatten()  # all rows of tokens
-            counts = self.real.sum(dim=1, keepdim=True)  # (batch, 1)
-            first = counts.cumsum(0) - counts  # (batch, 1) the first token of each sentence
-            there = first + torch.arange(length).where(self.real, 0)  # (batch, length)
             slots = torch.arange(pieces * heads).view(pieces, 1, heads, 1)
-            self._moves[pieces, heads] = (there[:, None] * (pieces * heads) + slots).flatten(), back
+            there = self._token[:, None] * (pieces * heads) + slots  # (pieces, batch, heads, length)
+            piece, head = torch.arange(pieces)[:, None], torch.arange(heads)
+            back = ((piece * batch + self._sentence) * heads + head) * length + self._place  # (tokens, pieces, heads)
+            self._moves[pieces, heads] = there.flatten(), with_spare_rows(back).flatten()
         return self._moves[pieces, heads]
 
 
