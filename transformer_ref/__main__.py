@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads our output has left, as `head` does; nothing more must go there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (ValueError, FileNotFoundError, DownloadError, TrainingError, ModuleNotFoundError) as error:
+    except (ValueError, OSError, DownloadError, TrainingError, ModuleNotFoundError) as error:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2
     return 0
@@ -170,6 +171,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     lines = processes.first_alone(lambda: [
         load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")
     ])
+    writable(output)
     run = prepare(options.corpus, *lines, languages, config, device, options.size, processes, options.dropout)
     if options.resume:
         load_training(output, run.training)
@@ -192,6 +194,19 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
         _say(f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
              f"its story in {output / PAGE_FILE}\n"
              f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
+
+
+def writable(folder: Path) -> Path:
+    """Return a folder, which is made if need be, in which a file can be written; better said now than after hours.
+
+    Raises ValueError for one that is a file or that we have no right to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise ValueError(f"output: expected a folder to write into, got {folder} ({error.strerror})") from error
 
 
 def _say_what_is_coming(run: Run, device: torch.device) -> None:
@@ -251,6 +266,7 @@ def run_export(options: argparse.Namespace) -> None:
     """Write what another library reads."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
+    writable(options.output)
     model = load_checkpoint(options.checkpoint, choose_device(options.device)).model
     if options.format == "onnx":
         save_onnx(model, options.output)
@@ -269,6 +285,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
 
     device = choose_device(options.device)
+    writable(options.output)
     benchmark(options.output, device, options.work, repeats=options.repeats, say=_say)
     print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
 

@@ -1,5 +1,6 @@
 """The three commands: what they leave, what they print, and one clear line when something is wrong."""
 
+import errno
 import io
 import json
 import re
@@ -55,6 +56,26 @@ def test_resuming_goes_on_after_the_saved_step(checkpoint, tmp_path, capsys):
     shown = capsys.readouterr().err.split("done after 2 steps")[1]
     assert "step 3 (" in shown and "step 4 (" in shown and "step 2 (" not in shown
     assert "cost: 2 steps are" in shown
+
+
+@pytest.mark.parametrize("command", [["train"], ["export", "--format", "marian"], ["benchmark"]])
+def test_an_output_that_is_a_file_is_said_before_any_work(command, checkpoint, tmp_path, capsys):
+    taken = tmp_path / "taken"
+    taken.write_text("mine", encoding="utf-8")
+    source = ["--checkpoint", str(checkpoint)] if command[0] == "export" else []
+    assert main([*command, *source, "--output", str(taken), "--device", "cpu"]) == 2
+    assert capsys.readouterr().err == (
+        f"transformer_ref: output: expected a folder to write into, got {taken} (File exists)\n")
+    assert taken.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_disk_that_is_full_at_the_end_is_one_line_and_status_two(tmp_path, capsys, monkeypatch):
+    def full(training, on_step):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(run, "fit", full)
+    assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 2
+    assert capsys.readouterr().err.endswith("transformer_ref: [Errno 28] No space left on device\n")
 
 
 def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys, monkeypatch):
