@@ -13,7 +13,6 @@ import torch
 
 from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
 from transformer_ref.config import PRECISIONS
-from transformer_ref.data.download import DownloadError
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads our output has left, as `head` does; nothing more must go there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (ValueError, OSError, DownloadError, TrainingError, ModuleNotFoundError) as error:
+    except (ValueError, OSError, TrainingError, ModuleNotFoundError) as error:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2
     return 0
@@ -171,7 +170,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     lines = processes.first_alone(lambda: [
         load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")
     ])
-    writable(output)
+    _expect_writable(output)
     run = prepare(options.corpus, *lines, languages, config, device, options.size, processes, options.dropout)
     if options.resume:
         load_training(output, run.training)
@@ -196,15 +195,14 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
              f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
 
 
-def writable(folder: Path) -> Path:
-    """Return a folder, which is made if need be, in which a file can be written; better said now than after hours.
+def _expect_writable(folder: Path) -> None:
+    """Make the folder if need be and try it: what cannot be written is better said now than after hours.
 
     Raises ValueError for one that is a file or that we have no right to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ValueError(f"output: expected a folder to write into, got {folder} ({error.strerror})") from error
 
@@ -266,7 +264,7 @@ def run_export(options: argparse.Namespace) -> None:
     """Write what another library reads."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
-    writable(options.output)
+    _expect_writable(options.output)
     model = load_checkpoint(options.checkpoint, choose_device(options.device)).model
     if options.format == "onnx":
         save_onnx(model, options.output)
@@ -285,7 +283,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
 
     device = choose_device(options.device)
-    writable(options.output)
+    _expect_writable(options.output)
     benchmark(options.output, device, options.work, repeats=options.repeats, say=_say)
     print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
 
