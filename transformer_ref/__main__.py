@@ -196,13 +196,13 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
 
 
 def _expect_writable(folder: Path) -> None:
-    """Make the folder if need be and try it: what cannot be written is better said now than after hours.
+    """Try the folder, or the one that it will be made in: what cannot be written is better said now than after hours.
 
     Raises ValueError for one that is a file or that we have no right to.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
+        exists = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        tempfile.TemporaryFile(dir=exists).close()
     except OSError as error:
         raise ValueError(f"output: expected a folder to write into, got {folder} ({error.strerror})") from error
 

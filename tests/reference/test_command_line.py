@@ -65,7 +65,7 @@ def test_an_output_that_is_a_file_is_said_before_any_work(command, checkpoint, t
     source = ["--checkpoint", str(checkpoint)] if command[0] == "export" else []
     assert main([*command, *source, "--output", str(taken), "--device", "cpu"]) == 2
     assert capsys.readouterr().err == (
-        f"transformer_ref: output: expected a folder to write into, got {taken} (File exists)\n")
+        f"transformer_ref: output: expected a folder to write into, got {taken} (Not a directory)\n")
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
@@ -193,11 +193,14 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
     (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
 ])
-def test_a_mistake_is_one_line_and_status_two(arguments, message, capsys, monkeypatch):
+def test_a_mistake_is_one_line_and_status_two_and_leaves_nothing_behind(
+        arguments, message, capsys, monkeypatch, tmp_path):
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     shown = capsys.readouterr().err.strip()
     assert shown.startswith("transformer_ref: " + message) and "\n" not in shown
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_truncated_checkpoint_is_one_line_and_status_two(checkpoint, tmp_path, capsys):
