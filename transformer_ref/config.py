@@ -13,7 +13,7 @@ Activation = Literal["relu", "gelu", "silu"]
 Layout = Literal["interleaved", "concatenated"]
 Precision = Literal["fp32", "bf16", "auto"]
 PRECISIONS = get_args(Precision)
-Schedule = Literal["cosine", "inverse_sqrt"]
+Schedule = Literal["cosine", "linear", "inverse_sqrt"]
 SCHEDULES = get_args(Schedule)
 
 
@@ -124,6 +124,7 @@ class TrainingConfig:
     schedule: how the rates fall after `warm_up` steps of linear growth: see training/schedule.py.
     learning_rate: the peak of AdamW's.
     muon_rate: the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone.
+    beta_1, beta_2, muon_momentum: the share that the running means of AdamW and of Muon keep at each step.
     label_smoothing: share of the wished-for probability that other tokens get, in [0, 1).
     clip: the greatest norm of all gradients together.
     average_decay: of the running mean of the weights, 0 for none.
@@ -144,6 +145,7 @@ class TrainingConfig:
     muon_rate: float = 6e-3
     weight_decay: float = 0.0
     muon_weight_decay: float = 0.01
+    muon_momentum: float = 0.95
     beta_1: float = 0.9
     beta_2: float = 0.98
     label_smoothing: float = 0.1
@@ -158,7 +160,7 @@ class TrainingConfig:
         for name in ("steps", "tokens_per_batch", "accumulation", "validations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        for name in ("beta_1", "beta_2", "label_smoothing", "average_decay"):
+        for name in ("beta_1", "beta_2", "muon_momentum", "label_smoothing", "average_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 0 and below 1, got {getattr(self, name)}")
         for name in ("learning_rate", "clip"):

@@ -55,6 +55,15 @@ def test_rates_are_shares_of_their_own_peak():
                 for group in one.param_groups] == [0.4 * factor, 0.6 * factor]
 
 
+def test_muon_remembers_as_much_as_the_config_says():
+    network = model()
+    backward(network)
+    optimizer = build_optimizer(network, TrainingConfig(muon_momentum=0.75))
+    optimizer.step()
+    for matrix, memory in optimizer.optimizers[1].state.items():
+        torch.testing.assert_close(memory["momentum_buffer"], 0.25 * matrix.grad)
+
+
 def test_zero_grad_forgets_every_gradient():
     network = model()
     backward(network)

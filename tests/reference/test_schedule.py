@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.training.schedule import FINAL_FACTOR, cosine_factor, inverse_sqrt_factor, noam_rate
+from transformer_ref.training.schedule import FINAL_FACTOR, cosine_factor, inverse_sqrt_factor, linear_factor, noam_rate
 
 warm_ups = st.integers(2, 5_000)
 
@@ -33,10 +33,11 @@ def test_the_inverse_square_root_is_noam_s_rate_over_its_peak(step, d_model, war
     assert inverse_sqrt_factor(step, warm_up) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("factor", [cosine_factor, linear_factor])
 @given(warm_ups, st.floats(0, 1), st.floats(0, 1))
-def test_cosine_never_grows_after_the_warm_up(warm_up, one, other):
+def test_the_rate_never_grows_after_the_warm_up(factor, warm_up, one, other):
     early, late = sorted((one, other))
-    assert cosine_factor(warm_up, warm_up, early) >= cosine_factor(warm_up, warm_up, late)
+    assert factor(warm_up, warm_up, early) >= factor(warm_up, warm_up, late)
 
 
 @given(warm_ups)
@@ -47,7 +48,14 @@ def test_cosine_starts_small_passes_its_middle_and_ends_at_its_floor(warm_up):
     assert cosine_factor(warm_up, warm_up, 1) == pytest.approx(FINAL_FACTOR)
 
 
+@given(warm_ups, st.floats(0, 1))
+def test_the_line_starts_small_and_reaches_zero_at_an_even_pace(warm_up, progress):
+    assert linear_factor(1, warm_up, 0) == pytest.approx(1 / warm_up)
+    assert linear_factor(warm_up, warm_up, progress) == pytest.approx(1 - progress)
+
+
 @pytest.mark.parametrize("rate", [lambda step: noam_rate(step, 8, 4), lambda step: cosine_factor(step, 4, 0),
+                                  lambda step: linear_factor(step, 4, 0),
                                   lambda step: inverse_sqrt_factor(step, 4)])
 def test_step_zero_is_refused(rate):
     with pytest.raises(ValueError, match="step: expected at least 1, got 0"):

@@ -253,11 +253,14 @@ def test_a_callback_that_says_so_ends_the_training():
     assert run.step == 4 and len(run.losses) == 4
 
 
-def test_the_inverse_square_root_is_followed_when_the_config_says_so():
-    run = training(schedule="inverse_sqrt", steps=8, warm_up=2)
+@pytest.mark.parametrize(("schedule", "shares"), [
+    ("inverse_sqrt", [0.5, *((2 / step) ** 0.5 for step in range(2, 9))]),
+    ("linear", [0.5, *((9 - step) / 8 for step in range(2, 9))])])
+def test_the_schedule_is_the_one_that_the_config_names(schedule, shares):
+    run = training(schedule=schedule, steps=8, warm_up=2)
     rates = []
     fit(run, lambda progress: rates.append(run.optimizer.optimizers[0].param_groups[0]["lr"] / 4e-3))
-    assert rates == pytest.approx([0.5, *((2 / step) ** 0.5 for step in range(2, 9))])
+    assert rates == pytest.approx(shares)
 
 
 @pytest.fixture

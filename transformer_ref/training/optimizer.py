@@ -70,7 +70,7 @@ def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Process
     if not hidden:
         return OptimizerGroup([adam])
     muon = BatchedMuon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
-                       adjust_lr_fn="match_rms_adamw", processes=processes)
+                       momentum=config.muon_momentum, adjust_lr_fn="match_rms_adamw", processes=processes)
     return OptimizerGroup([adam, muon])
 
 

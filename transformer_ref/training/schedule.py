@@ -29,6 +29,17 @@ def cosine_factor(step: int, warm_up: int, progress: float) -> float:
     return min(step / max(warm_up, 1), 1.0) * (FINAL_FACTOR + (1 - FINAL_FACTOR) * fallen)
 
 
+def linear_factor(step: int, warm_up: int, progress: float) -> float:
+    """Return the share of the peak learning rate: linear growth over `warm_up` steps, then a straight line to 0.
+
+    step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
+    Source: Bergsma et al. 2025, who find it better than a cosine. Raises ValueError for a step below 1.
+    """
+    if step < 1:
+        raise ValueError(f"step: expected at least 1, got {step}")
+    return min(step / max(warm_up, 1), 1.0) * (1 - min(max(progress, 0.0), 1.0))
+
+
 def inverse_sqrt_factor(step: int, warm_up: int) -> float:
     """Return the share of the peak learning rate: `noam_rate` over its own peak, whatever the width.
 
@@ -44,4 +55,5 @@ def rate_factor(config: TrainingConfig, step: int, progress: float) -> float:
     """Return the share of the peak learning rate that the config's schedule gives a step, counted from 1."""
     if config.schedule == "inverse_sqrt":
         return inverse_sqrt_factor(step, config.warm_up)
-    return cosine_factor(step, config.warm_up, progress)
+    falls = linear_factor if config.schedule == "linear" else cosine_factor
+    return falls(step, config.warm_up, progress)
