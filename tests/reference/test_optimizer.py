@@ -60,7 +60,9 @@ def test_muon_remembers_as_much_as_the_config_says():
     backward(network)
     optimizer = build_optimizer(network, TrainingConfig(muon_momentum=0.75))
     optimizer.step()
-    for matrix, memory in optimizer.optimizers[1].state.items():
+    memories = optimizer.optimizers[1].state
+    assert len(memories) == len(list(hidden_matrices(network)))
+    for matrix, memory in memories.items():
         torch.testing.assert_close(memory["momentum_buffer"], 0.25 * matrix.grad)
 
 

@@ -12,8 +12,7 @@ def noam_rate(step: int, d_model: int, warm_up: int) -> float:
 
     Source: Vaswani et al. 2017, equation 3. Raises ValueError for a step below 1.
     """
-    if step < 1:
-        raise ValueError(f"step: expected at least 1, got {step}")
+    _expect_counted_from_one(step)
     return d_model ** -0.5 * min(step ** -0.5, step * warm_up ** -1.5)
 
 
@@ -23,8 +22,7 @@ def cosine_factor(step: int, warm_up: int, progress: float) -> float:
     step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
     Source of the cosine: Loshchilov and Hutter 2017, equation 5. Raises ValueError for a step below 1.
     """
-    if step < 1:
-        raise ValueError(f"step: expected at least 1, got {step}")
+    _expect_counted_from_one(step)
     fallen = (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0))) / 2
     return min(step / max(warm_up, 1), 1.0) * (FINAL_FACTOR + (1 - FINAL_FACTOR) * fallen)
 
@@ -35,8 +33,7 @@ def linear_factor(step: int, warm_up: int, progress: float) -> float:
     step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
     Source: Bergsma et al. 2025, who find it better than a cosine. Raises ValueError for a step below 1.
     """
-    if step < 1:
-        raise ValueError(f"step: expected at least 1, got {step}")
+    _expect_counted_from_one(step)
     return min(step / max(warm_up, 1), 1.0) * (1 - min(max(progress, 0.0), 1.0))
 
 
@@ -45,8 +42,7 @@ def inverse_sqrt_factor(step: int, warm_up: int) -> float:
 
     step: counted from 1. Raises ValueError for a step below 1.
     """
-    if step < 1:
-        raise ValueError(f"step: expected at least 1, got {step}")
+    _expect_counted_from_one(step)
     warm_up = max(warm_up, 1)
     return min(step / warm_up, math.sqrt(warm_up / step))
 
@@ -57,3 +53,8 @@ def rate_factor(config: TrainingConfig, step: int, progress: float) -> float:
         return inverse_sqrt_factor(step, config.warm_up)
     falls = linear_factor if config.schedule == "linear" else cosine_factor
     return falls(step, config.warm_up, progress)
+
+
+def _expect_counted_from_one(step: int) -> None:
+    if step < 1:
+        raise ValueError(f"step: expected at least 1, got {step}")
