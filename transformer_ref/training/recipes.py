@@ -44,10 +44,10 @@ def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
 RECIPES = {
     "grammar": Recipe(
         languages=("en", "it"), output="build/translator", learn_tokenizer=WordTokenizer.build,
-        model=dict(d_model=128, heads=4, encoder_layers=2, decoder_layers=1, d_ff=256, dropout=0.0,
+        model=dict(d_model=128, heads=8, encoder_layers=1, decoder_layers=1, d_ff=256, dropout=0.0,
                    norm_first=True, tie_embeddings=True, max_length=128),
-        training=TrainingConfig(steps=900, tokens_per_batch=1_536, schedule="linear", learning_rate=1e-2,
-                                muon_rate=1.2e-2, muon_momentum=0.9, weight_decay=0.1, muon_weight_decay=0.2,
+        training=TrainingConfig(steps=1_000, tokens_per_batch=1_536, schedule="linear", learning_rate=1e-2,
+                                muon_rate=1.2e-2, muon_momentum=0.9, weight_decay=0.2, muon_weight_decay=0.2,
                                 label_smoothing=0.05, clip=10.0, precision="auto")),
     "multi30k": Recipe(
         languages=("en", "de"), output="build/multi30k", learn_tokenizer=subwords(8_000), model=SMALL,
