@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import random
 import re
 import resource
 import shutil
@@ -36,7 +37,7 @@ c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 """
 RECORDED = Path(__file__).parent / "recorded_grading.json"
 BEGIN, END = "<!-- grading: begin -->", "<!-- grading: end -->"
-SHARES = (0.6, 0.3, 0.1)  # of the class: everything right, one exercise mistaken, nothing done
+RIGHT, MISTAKEN = 0.65, 0.25  # of the answers to each exercise: right in some style, a known mistake; the rest is blank
 
 
 class Cost(NamedTuple):
@@ -172,12 +173,16 @@ def _hand_in(root: Path, places: tuple[Path, Path], assignment: Assignment, size
 
 
 def _work(released: dict, solutions: dict[str, str], assignment: Assignment, number: int) -> dict:
-    """One student's notebook: by number all right, one known mistake, or blank."""
-    place = number % 10 / 10
-    answers = dict(solutions) if place < SHARES[0] + SHARES[1] else {}
-    if SHARES[0] <= place < SHARES[0] + SHARES[1]:
-        exercise = assignment.exercises[number // 10 % len(assignment.exercises)]
-        answers[exercise.id] = exercise.misconceptions[number % len(exercise.misconceptions)].source
+    """One student's notebook, the same for the same number; no two have the same text, so nothing can be remembered."""
+    drawing = random.Random(number)
+    answers = {}
+    for exercise in assignment.exercises:
+        luck = drawing.random()
+        if luck < RIGHT:
+            right = [solutions[exercise.id], *(variant.source for variant in exercise.variants)]
+            answers[exercise.id] = drawing.choice(right)
+        elif luck < RIGHT + MISTAKEN:
+            answers[exercise.id] = drawing.choice(exercise.misconceptions).source
     notebook = json.loads(json.dumps(released))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and cell["id"] in answers:

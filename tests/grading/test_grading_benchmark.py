@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import benchmark, course
+from autograder import benchmark, catalogue, course
 from autograder.course import CourseError
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -53,3 +53,21 @@ def test_it_grades_a_class_of_its_own(tmp_path, monkeypatch):
     found = json.loads((tmp_path / "build" / "benchmark" / "grading.json").read_text())
     assert found["submissions"] == 2 and found["failed"] == [] and found["seconds"].keys() == {"ours"}
     assert not (tmp_path / "classroom").exists()
+
+
+def test_the_class_answers_each_exercise_as_classes_do():
+    root = course.find_root()
+    assignment = catalogue.find_assignment("05_self_attention")
+    released = course.read_notebook(course.notebook_path(root, "exercises", assignment))
+    blank = {cell["id"]: "".join(cell["source"]) for cell in released["cells"]}
+    solutions = {exercise.id: f"# the solution of {exercise.id}" for exercise in assignment.exercises}
+    works = [benchmark._work(released, solutions, assignment, number) for number in range(400)]
+    for exercise in assignment.exercises:
+        right = [solutions[exercise.id], *(each.source for each in exercise.variants)]
+        sources = ["".join(cell["source"]) for work in works for cell in work["cells"] if cell["id"] == exercise.id]
+        share = {
+            "right": sum(source.rpartition("\n# ")[0] in right for source in sources) / 400,
+            "blank": sum(source == blank[exercise.id] for source in sources) / 400,
+        }
+        assert share == pytest.approx({"right": 0.65, "blank": 0.1}, abs=0.08)
+    assert len({json.dumps(work["cells"]) for work in works}) > 390  # but for those that are blank as a whole
