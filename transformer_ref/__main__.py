@@ -12,10 +12,11 @@ from pathlib import Path
 import torch
 
 from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
-from transformer_ref.config import PRECISIONS
+from transformer_ref.config import PRECISIONS, DecodingConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
+from transformer_ref.faster import freed_memory_kept
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
@@ -77,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(arguments)
     try:
-        options.command(options)
+        with freed_memory_kept():
+            options.command(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
@@ -230,7 +232,7 @@ def run_translate(options: argparse.Namespace) -> None:
     if not options.sentences and sys.stdin.isatty():
         _say("one sentence a line; Ctrl-D ends")
     lines = options.sentences or [line.rstrip("\n") for line in sys.stdin]
-    for translation in translator.translate(lines, options.beam, length_exponent=options.length_exponent):
+    for translation in translator.translate(lines, beam=options.beam, length_exponent=options.length_exponent):
         print(translation)
 
 
@@ -239,7 +241,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     translator, notes = _translator(options)
     lines = load_split(notes["corpus"], options.split, notes["source"], notes["target"], options.data_dir)
     start = time.perf_counter()
-    translations = translator.translate(lines.source, options.beam, length_exponent=options.length_exponent)
+    translations = translator.translate(lines.source, beam=options.beam,
+                                        length_exponent=options.length_exponent)
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
@@ -298,10 +301,10 @@ def _command(commands, name: str, function, text: str) -> argparse.ArgumentParse
 
 
 def _add_decoding(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--beam", metavar="N", type=int, default=5,
-                         help="hypotheses kept at each step (default: 5)")
-    command.add_argument("--length-exponent", metavar="X", type=float, default=1.0,
-                         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: 1)")
+    command.add_argument("--beam", metavar="N", type=int, default=DecodingConfig.beam,
+                         help="hypotheses kept at each step (default: %(default)s)")
+    command.add_argument("--length-exponent", metavar="X", type=float, default=DecodingConfig.length_exponent,
+                         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)")
     command.add_argument("--precision", choices=PRECISIONS, default="fp32",
                          help="bf16 is faster on some machines and a little coarser (default: fp32)")
 
@@ -315,7 +318,7 @@ def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]
     device = choose_device(options.device)
     checkpoint = load_checkpoint(options.checkpoint, device)
     checkpoint.model.to(choose_precision(options.precision, device))
-    return Translator(*checkpoint[:3]), checkpoint.notes
+    return Translator(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer), checkpoint.notes
 
 
 def _say(text: str) -> None:

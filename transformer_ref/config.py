@@ -4,6 +4,7 @@ A default is written here and nowhere else.
 """
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -183,3 +184,28 @@ class TrainingConfig:
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
         """Return the config that `to_dict` described; an unknown field raises ValueError."""
         return cls(**fields_from(cls, values))
+
+
+@dataclass(frozen=True)
+class DecodingConfig:
+    """How a source is translated.
+
+    beam: hypotheses kept at each step, 1 for greedy decoding; length_exponent: see `beam_search`.
+    batch_size: sentences decoded together; extra_length: how much longer than its source a translation may be
+        (Vaswani et al. 2017, section 6.1).
+    Raises ValueError naming the field.
+    """
+
+    beam: int = 5
+    length_exponent: float = 1.0
+    batch_size: int = 64
+    extra_length: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if self.extra_length < 0:
+            raise ValueError(f"extra_length: expected at least 0, got {self.extra_length}")
+        if not math.isfinite(self.length_exponent):
+            raise ValueError(f"length_exponent: expected a finite number, got {self.length_exponent}")

@@ -1,12 +1,11 @@
-"""Shapes: errors that name the argument, what was expected and what came; and sizes that come again."""
+"""Errors about shapes that name the argument, what was expected and what came."""
 
 from types import EllipsisType
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 Axis = str | int | EllipsisType
-ROWS = 32
 
 
 def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
@@ -48,12 +47,3 @@ def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:
     if mask.dim() > len(sizes) or any(
             have not in (1, size) for have, size in zip(reversed(mask.shape), reversed(sizes), strict=False)):
         raise ValueError(f"{name}: expected a shape that broadcasts to {sizes}, got {tuple(mask.shape)}")
-
-
-def with_spare_rows(rows: Tensor) -> Tensor:
-    """Return rows, (rows, ...), followed by rows of zeros up to a multiple of ROWS.
-
-    A CPU's library compiles a product in bf16 for each new shape, in about half a millisecond. No two batches have the
-    same number of real tokens, so that would be a tenth of a small model's training.
-    """
-    return nn.functional.pad(rows, (0, 0) * (rows.dim() - 1) + (0, -len(rows) % ROWS))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_ref.config import ModelConfig
+from transformer_ref.config import DecodingConfig, ModelConfig
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.decoding.greedy import greedy_decode
@@ -30,7 +30,7 @@ from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import SPECIAL_TOKENS
 from transformer_ref.text.tokenizer import WordTokenizer, tokenizer_from_json
 from transformer_ref.training.checkpoint import load_checkpoint
-from transformer_ref.translate import EXTRA_LENGTH, Translator
+from transformer_ref.translate import Translator
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "assets" / "live_model_weights.js"
 RECORD = Path(__file__).with_suffix(".json")
@@ -116,7 +116,7 @@ def looked_at(packed: Packed, text: str) -> dict[str, Any]:
     model, tokenizer = packed
     source = [*tokenizer.encode(text), model.config.eos]
     source_ids = torch.tensor([source])  # (1, source)
-    target_ids = greedy_decode(model, source_ids, len(source) + EXTRA_LENGTH)  # (1, target)
+    target_ids = greedy_decode(model, source_ids, len(source) + DecodingConfig.extra_length)  # (1, target)
     decoded = model.decode(target_ids[:, :-1], model.encode(source_ids), need_weights=True)
     weights = decoded.cross_weights[-1][0].mean(dim=0)  # (target, source)
     return {
@@ -148,7 +148,7 @@ def largest_gap(original: Transformer, packed: Packed) -> float:
     """Return how far rounding moves a log-probability at most, over the shown sentences."""
     ids = [[*packed.tokenizer.encode(text), original.config.eos] for text in SHOWN]
     source_ids = pad_sequences(ids, original.config.pad)  # (batch, source)
-    target_ids = greedy_decode(original, source_ids, EXTRA_LENGTH)  # (batch, target)
+    target_ids = greedy_decode(original, source_ids, DecodingConfig.extra_length)  # (batch, target)
     with torch.inference_mode():
         one, other = (model(source_ids, target_ids[:, :-1]).log_softmax(-1) for model in (original, packed.model))
     likely = one.amax(-1, keepdim=True) - one < 5  # what has no chance may move

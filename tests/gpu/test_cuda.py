@@ -8,9 +8,11 @@ from transformer_ref.data.batching import Batch
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.device import choose_device, choose_precision
+from transformer_ref.fast.dropout import PooledDropout
 from transformer_ref.model.attention import explicit_attention, fused_attention
-from transformer_ref.model.dropout import Dropout
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.gradients import Gradients
+from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
@@ -83,7 +85,8 @@ def test_a_training_step_moves_the_weights_as_on_the_cpu(in_bf16):
         model = Transformer(config, torch.Generator().manual_seed(3)).to(device)
         optimizer = build_optimizer(model, TrainingConfig(muon_rate=0.0))
         bf16_copy = BF16Copy(model) if in_bf16 else None
-        results.append(train_step(model, Batch(*ids).to(torch.device(device)), optimizer, 0, 1.0, 0.1, bf16_copy))
+        results.append(train_step(model, Batch(*ids).to(torch.device(device)), optimizer, MeanLoss(0, 0.1), 1.0,
+                                  Gradients(bf16_copy)))
         gradients.append(torch.cat([parameter.grad.flatten().cpu() for parameter in model.parameters()]))
     assert results[0].loss == pytest.approx(results[1].loss, rel=0.02 if in_bf16 else 1e-4)
     assert torch.cosine_similarity(*gradients, dim=0) > (0.999 if in_bf16 else 0.999999)
@@ -95,7 +98,7 @@ def test_bf16_is_chosen_where_the_gpu_is_fast_in_it():
 
 
 def test_dropout_zeroes_the_share_that_was_asked_for():
-    share = (Dropout(0.25)(torch.ones(1_000, 1_000, device="cuda")) == 0).float().mean().item()
+    share = (PooledDropout(0.25)(torch.ones(1_000, 1_000, device="cuda")) == 0).float().mean().item()
     assert share == pytest.approx(0.25, abs=0.003)
 
 

@@ -10,6 +10,7 @@ from transformer_ref.data.batching import BatchStream
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.trainer import Training, fit
 
@@ -26,7 +27,7 @@ def training(device: str, config: TrainingConfig = CONFIG) -> Training:
     sizes = ModelConfig(17, 17, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20, dropout=0.0)
     model = Transformer(sizes, torch.Generator().manual_seed(1)).to(device)
     average = WeightAverage(model, config.average_decay)
-    return Training(model, build_optimizer(model, config), stream, config, 0, average)
+    return Training(model, build_optimizer(model, config), stream, config, MeanLoss(0, config.label_smoothing), average)
 
 
 def test_the_losses_are_those_on_the_cpu():

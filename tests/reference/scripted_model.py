@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from drawn import tiny_config
@@ -46,16 +47,19 @@ class ScriptedModel:
     def new_cache(self) -> WrittenSoFar:
         return WrittenSoFar()
 
+    def modules(self) -> Iterator[Any]:
+        return iter(())  # nothing in it could be faster
+
     def decode(self, target_ids: Tensor, encoded: Encoded, cache: WrittenSoFar | None = None,
-               lineage: Tensor | None = None) -> Decoded:
+               mask: Tensor | None = None, positions: Sequence[int] | None = None) -> Decoded:
         self.rows_decoded += len(target_ids)
         written = target_ids if cache is None else cache.append(target_ids)
-        if lineage is None:
+        if mask is None:
             end = torch.arange(written.shape[1]) + 1
-            lineage = (end <= end[-target_ids.shape[1]:, None]).expand(len(written), -1, -1)
+            mask = (end <= end[-target_ids.shape[1]:, None]).expand(len(written), 1, -1, -1)
         hidden = []
-        for ids, rows, source, mask in zip(written, lineage, encoded.memory, encoded.mask, strict=True):
-            real = source[mask[0, 0]].tolist()
+        for ids, rows, source, shown in zip(written, mask[:, 0], encoded.memory, encoded.mask, strict=True):
+            real = source[shown[0, 0]].tolist()
             hidden.append([list(self.script(real, ids[own].tolist())) for own in rows])
         return Decoded(torch.tensor(hidden, dtype=torch.float64), [], [])
 

@@ -8,7 +8,7 @@ from drawn import seeds, sizes, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.model import attention
+from transformer_ref.fast.attention import products_are_faster, quick_attention, two_products
 from transformer_ref.model.attention import attend, attention_weights, explicit_attention, fused_attention
 from transformer_ref.model.masks import causal_mask
 
@@ -17,13 +17,17 @@ WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])  # I clos
 
 def fused_by_products(*arguments):
     """Return what the fused path gives where the library's kernel would be slow."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attention, "_two_products_are_faster", lambda query, key: True)
-        return fused_attention(*arguments)
+    return fused_attention(*arguments, kernel=two_products)
 
 
-both_paths = pytest.mark.parametrize("path", [explicit_attention, fused_attention, fused_by_products])
-both_kernels = pytest.mark.parametrize("fused_path", [fused_attention, fused_by_products])
+def fused_by_the_quicker_one(*arguments):
+    """Return what the fused path gives where whatever is faster computes."""
+    return fused_attention(*arguments, kernel=quick_attention)
+
+
+fused_paths = [fused_attention, fused_by_products, fused_by_the_quicker_one]
+both_paths = pytest.mark.parametrize("path", [explicit_attention, *fused_paths])
+both_kernels = pytest.mark.parametrize("fused_path", fused_paths)
 
 
 @st.composite
@@ -67,7 +71,7 @@ def test_explicit_and_fused_agree_on_masks_that_broadcast(fused_path, drawn, kep
 def test_products_take_the_kernel_s_place_on_a_cpu_in_bf16_and_for_a_few_cells_without_gradients():
     def chosen(cells, dtype=torch.float32, device="cpu", learns=False):
         query, key = (torch.zeros(length, 3, dtype=dtype, device=device, requires_grad=learns) for length in cells)
-        return attention._two_products_are_faster(query, key)
+        return products_are_faster(query, key)
 
     assert chosen((64, 64)) and chosen((5, 600)) and chosen((64, 65), torch.bfloat16, learns=True)
     assert not (chosen((64, 65)) or chosen((2, 2), learns=True) or chosen((2, 2), torch.bfloat16, device="meta"))

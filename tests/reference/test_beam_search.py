@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel, random_script
 
-from transformer_ref.decoding.beam_search import PIECE, beam_search, largest
+from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.sampling import sample_decode
+from transformer_ref.fast.top_k import PIECE, quick_top_k
 
 BOS, EOS, VOCABULARY = 1, 2, 5
 exponents = st.sampled_from([0.0, 0.6, 1.0, 1.4])
@@ -151,7 +153,7 @@ def test_finished_sentences_are_not_computed_any_more():
 def test_the_largest_found_in_pieces_are_the_largest_of_all(seed, length, count):
     x = torch.randperm(3 * length, generator=torch.Generator().manual_seed(seed)).view(3, length).float()
     count = min(count, length)
-    for ours, theirs in zip(largest(x, count), x.topk(count), strict=True):
+    for ours, theirs in zip(quick_top_k(x, count), x.topk(count), strict=True):
         assert torch.equal(ours, theirs)
 
 
@@ -160,3 +162,11 @@ def test_no_beam_and_dropout_are_refused():
         beam_search(tiny_model(), torch.tensor([[4]]), 0, 5, 1.0)
     with pytest.raises(ValueError, match="model: expected evaluation mode"):
         beam_search(tiny_model().train(), torch.tensor([[4]]), 2, 5, 1.0)
+
+
+@pytest.mark.parametrize("decode", [
+    lambda model, source: greedy_decode(model, source, 0), lambda model, source: beam_search(model, source, 2, 0, 1.0),
+    lambda model, source: sample_decode(model, source, 0, torch.Generator())])
+def test_a_translation_has_room_for_a_token(decode):
+    with pytest.raises(ValueError, match="max_length: expected at least 1, got 0"):
+        decode(tiny_model(), torch.tensor([[4]]))

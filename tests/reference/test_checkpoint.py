@@ -19,6 +19,7 @@ from transformer_ref.training.checkpoint import (
     save_checkpoint,
     save_training,
 )
+from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.trainer import Training
 
@@ -34,7 +35,7 @@ def model(**changes) -> Transformer:
 def training(**changes) -> Training:
     network, config = model(), TrainingConfig(steps=3, **changes)
     stream = BatchStream([[4, 5], [6]], [[4], [5, 6]], 8, 0, 1, 2, config.seed)
-    return Training(network, build_optimizer(network, config), stream, config, 0)
+    return Training(network, build_optimizer(network, config), stream, config, MeanLoss(0, config.label_smoothing))
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_a_training_may_be_resumed_for_longer(tmp_path):
     stopped.step, stopped.seconds, stopped.stream.epoch, stopped.stream.position = 2, 1.5, 3, 1
     save_training(tmp_path, stopped)
     network, config = model(), TrainingConfig(steps=30, minutes=2.0)
-    longer = Training(network, build_optimizer(network, config), training().stream, config, 0)
+    longer = Training(network, build_optimizer(network, config), training().stream, config, MeanLoss(0))
     load_training(tmp_path, longer)
     assert (longer.step, longer.seconds, longer.stream.epoch, longer.stream.position) == (2, 1.5, 3, 1)
 

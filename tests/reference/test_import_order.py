@@ -12,17 +12,19 @@ import transformer_ref
 
 PACKAGE = Path(transformer_ref.__file__).parent
 
-ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it; masks moved up, attention packs with them
-    ("special_tokens", "shapes", "config", "device", "memory"),
+ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
+    ("special_tokens", "shapes", "config", "device"),
     ("text.vocabulary", "text.byte_pair_encoding", "text.tokenizer"),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),
     ("model.attention",),
-    ("model.masks", "model.packing"),
     ("model.key_value_cache", "model.multi_head_attention"),
     ("model.positional_encoding",),
-    ("model.feed_forward", "model.dropout", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
+    ("model.masks",),
+    ("model.feed_forward", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
     ("data",),
+    ("training.loss", "training.processes"),
+    ("fast", "faster"),
     ("training", "checkpoint"),
     ("decoding", "translate", "evaluation"),
     ("interop",),
@@ -82,6 +84,11 @@ def test_training_reaches_no_decoding_however_far_one_follows_its_imports(module
         reached.add(current := todo.pop())
         todo += own_imports(current) - reached
     assert not {name for name in reached if name.startswith(("decoding.", "translate", "evaluation"))}
+
+
+def test_only_the_door_knows_of_the_fast_folder():
+    outside = [module for module in MODULES if not module.startswith("fast.") and module != "faster"]
+    assert not [module for module in outside if any(name.startswith("fast.") for name in own_imports(module))]
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("visualization.")])

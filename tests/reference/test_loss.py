@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from transformer_ref.training import loss as loss_module
+from transformer_ref.fast import loss as loss_module
+from transformer_ref.fast.loss import projected_cross_entropy
 from transformer_ref.training.loss import (
     label_smoothed_cross_entropy,
     masked_cross_entropy,
-    projected_cross_entropy,
     smooth_targets,
 )
 

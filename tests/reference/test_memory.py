@@ -7,11 +7,11 @@ import types
 import pytest
 import torch
 
-from transformer_ref import memory
+from transformer_ref.fast import memory
 
 FAULTS = """
 import resource, torch
-from transformer_ref.memory import freed_memory_kept
+from transformer_ref.fast.memory import freed_memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -5,9 +5,9 @@ import torch
 from drawn import generator, ids, tiny_config
 
 from transformer_ref.config import TrainingConfig
+from transformer_ref.fast.muon import BatchedMuon
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.loss import masked_cross_entropy
-from transformer_ref.training.muon import BatchedMuon
 from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
 
 

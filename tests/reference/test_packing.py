@@ -6,13 +6,22 @@ from drawn import generator, ids, seeds, sizes, tensor, tiny_model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.model import transformer as transformer_module
+from transformer_ref.fast import loss as loss_module
+from transformer_ref.fast.loss import hidden_at
+from transformer_ref.fast.packing import (
+    ROWS,
+    SHORTEST,
+    PackedMask,
+    Packing,
+    can_pack,
+    packed_attention,
+    packed_multi_head,
+    with_spare_rows,
+)
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.multi_head_attention import MultiHeadAttention, split_heads
-from transformer_ref.model.packing import SHORTEST, PackedMask, Packing, can_pack, packed_attention
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.shapes import ROWS, with_spare_rows
 
 lengths = st.lists(st.integers(1, SHORTEST + 3), min_size=1, max_size=4)
 
@@ -60,7 +69,7 @@ def test_packed_cross_attention_asks_the_sentence_s_own_source(counts, seed):
     query = tensor(seed, sum(asking), d_model).requires_grad_()
     memory = tensor(seed + 1, sum(answering), d_model).requires_grad_()
     mask = PackedMask(Packing(real(asking)), Packing(real(answering)))
-    ours = layer(with_spare_rows(query), with_spare_rows(memory), mask).output[:len(query)]
+    ours = packed_multi_head(layer, with_spare_rows(query), with_spare_rows(memory), mask)[:len(query)]
     theirs = torch.cat([layer(one[None], other[None]).output[0]
                         for one, other in zip(query.split(asking), memory.split(answering), strict=True)])
     torch.testing.assert_close(ours, theirs)
@@ -81,7 +90,7 @@ def batch(seed: int, source: list[int], target: list[int]) -> tuple[torch.Tensor
 def test_a_model_computes_the_wanted_rows_as_it_computes_all(norm_first, counts, seed):
     model = tiny_model(norm_first=norm_first)
     arguments = batch(seed, [count[0] for count in counts], [count[1] for count in counts])
-    ours, theirs = model.hidden_at(*arguments), model.hidden(*arguments[:2])[arguments[2]]
+    ours, theirs = hidden_at(model, *arguments), model.hidden(*arguments[:2])[arguments[2]]
     torch.testing.assert_close(ours, theirs)
     used = [parameter for name, parameter in model.named_parameters() if name != "output.weight"]
     for mine, other in zip(*(torch.autograd.grad(each.square().sum(), used) for each in (ours, theirs)), strict=True):
@@ -92,7 +101,7 @@ def test_a_model_computes_the_wanted_rows_as_it_computes_all(norm_first, counts,
 def test_only_the_wanted_rows_are_computed_up_to_a_size_that_comes_again(target):
     model, seen = tiny_model(), []
     model.decoder.layers[0].feed_forward.register_forward_hook(lambda layer, given, made: seen.append(len(made)))
-    assert len(model.hidden_at(*batch(1, [5] * len(target), target))) == sum(target)
+    assert len(hidden_at(model, *batch(1, [5] * len(target), target))) == sum(target)
     assert seen[0] % ROWS == 0 and seen[0] - ROWS < sum(target) <= seen[0]
 
 
@@ -101,7 +110,7 @@ def test_what_cannot_be_packed_is_computed_with_its_padding(source):
     model, target = tiny_model(), torch.tensor([[1, 6], [1, 7]])
     wanted = torch.tensor([[True, True], [False, True]])
     expected = model.hidden(torch.tensor(source), target)[wanted]
-    torch.testing.assert_close(model.hidden_at(torch.tensor(source), target, wanted), expected)
+    torch.testing.assert_close(hidden_at(model, torch.tensor(source), target, wanted), expected)
 
 
 @pytest.mark.parametrize(("row", "fits"), [([1, 1, 0], True), ([1, 1, 1], True), ([0, 1, 1], False),
@@ -113,14 +122,23 @@ def test_real_tokens_stand_at_the_beginning(row, fits):
 def test_in_bf16_it_is_as_good_as_bf16_is():
     model = Transformer(tiny_model().config, generator(1)).eval()
     arguments = batch(3, [6, 3, 1], [4, 8, 2])
-    exact, coarse = model.hidden_at(*arguments), model.bfloat16().hidden_at(*arguments)
+    exact, coarse = hidden_at(model, *arguments), hidden_at(model.bfloat16(), *arguments)
     assert coarse.dtype == torch.bfloat16
     assert (coarse.float() - exact).norm() < 0.02 * exact.norm()
 
 
 def test_a_gpu_keeps_its_padding(monkeypatch):
     model = tiny_model()
-    monkeypatch.setattr(transformer_module, "Packing", None)  # to use it would fail
+    monkeypatch.setattr(loss_module, "Packing", None)  # to use it would fail
     on_meta = model.to("meta")
     with pytest.raises(RuntimeError, match="meta"):  # it came to choosing rows of `hidden`, whose number is unknown
-        on_meta.hidden_at(*(each.to("meta") for each in batch(1, [2], [2])))
+        hidden_at(on_meta, *(each.to("meta") for each in batch(1, [2], [2])))
+
+
+@pytest.mark.parametrize("features", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("count", [0, 1, ROWS - 1, ROWS, ROWS + 1])
+def test_spare_rows_are_zeros_up_to_a_size_that_comes_again(count, features):
+    rows = torch.rand(count, *features) + 1
+    padded = with_spare_rows(rows)
+    assert len(padded) % ROWS == 0 and len(padded) - ROWS < count
+    assert padded[:count].equal(rows) and not padded[count:].any()

@@ -54,20 +54,29 @@ def test_the_printed_table_of_four_columns():
 
 @both_modules
 @given(drawn=sizes(4), seed=seeds)
-def test_an_offset_adds_the_rows_that_the_whole_sequence_would_get(module, drawn, seed):
+def test_tokens_further_on_get_the_rows_that_the_whole_sequence_would_get(module, drawn, seed):
     batch, before, after, d_model = drawn
     positions = module(before + after, d_model)
     x = tensor(seed, batch, before + after, d_model, dtype=torch.float32)
-    assert torch.equal(positions(x[:, before:], offset=before), positions(x)[:, before:])
+    assert torch.equal(positions(x[:, before:], before), positions(x)[:, before:])
 
 
 @both_modules
 def test_positions_beyond_the_table_are_refused(module):
     positions = module(5, 4)
     with pytest.raises(ValueError, match="length: expected at most 5 positions, got 6"):
-        positions(torch.zeros(2, 2, 4), offset=4)
+        positions(torch.zeros(2, 2, 4), 4)
     with pytest.raises(ValueError, match=r"x: expected shape \(batch, length, 4\)"):
         positions(torch.zeros(2, 2, 1))
+
+
+@both_modules
+def test_tokens_may_stand_anywhere_and_several_at_one_place(module):
+    positions, x = module(5, 4), torch.zeros(2, 3, 4)
+    table = positions(torch.zeros(1, 5, 4))[0]
+    assert torch.equal(positions(x, [4, 1, 1]), table[[4, 1, 1]].expand(2, -1, -1))
+    with pytest.raises(ValueError, match="positions: expected one for each of 3 tokens, got 2"):
+        positions(x, [4, 1])
 
 
 def test_the_sinusoids_are_neither_learned_nor_saved():

@@ -11,6 +11,8 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.device import choose_precision
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.gradients import Gradients
+from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
@@ -29,7 +31,7 @@ def batch() -> Batch:
 
 def step(network: Transformer, bf16_copy: BF16Copy | None, rate: float = 4e-3) -> float:
     optimizer = build_optimizer(network, TrainingConfig(learning_rate=rate, muon_rate=0.0))
-    return train_step(network, batch(), optimizer, 0, 1.0, 0.1, bf16_copy).loss
+    return train_step(network, batch(), optimizer, MeanLoss(0, 0.1), 1.0, Gradients(bf16_copy)).loss
 
 
 def test_weights_move_by_less_than_a_bf16_number_can_tell_apart():

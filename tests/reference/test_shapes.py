@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transformer_ref.shapes import ROWS, expect_ids, expect_mask, expect_shape, with_spare_rows
+from transformer_ref.shapes import expect_ids, expect_mask, expect_shape
 
 
 def test_a_missing_axis_is_named_with_the_shape_that_came():
@@ -57,12 +57,3 @@ def test_a_mask_that_broadcasts_is_accepted(shape):
 def test_a_mask_that_does_not_broadcast_is_refused(shape):
     with pytest.raises(ValueError, match=r"mask: expected a shape that broadcasts to \(2, 4, 6\)"):
         expect_mask("mask", torch.ones(shape, dtype=torch.bool), 2, 4, 6)
-
-
-@pytest.mark.parametrize("features", [(), (3,), (2, 3)])
-@pytest.mark.parametrize("count", [0, 1, ROWS - 1, ROWS, ROWS + 1])
-def test_spare_rows_are_zeros_up_to_a_size_that_comes_again(count, features):
-    rows = torch.rand(count, *features) + 1
-    padded = with_spare_rows(rows)
-    assert len(padded) % ROWS == 0 and len(padded) - ROWS < count
-    assert padded[:count].equal(rows) and not padded[count:].any()

@@ -17,15 +17,17 @@ from torch import nn
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.fast.loss import PackedLoss
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training import trainer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.gradients import Gradients, TrainingError
 from transformer_ref.training.interrupt import interrupts_held_back
-from transformer_ref.training.loss import masked_cross_entropy
+from transformer_ref.training.loss import MeanLoss, masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.processes import Processes
-from transformer_ref.training.trainer import Training, TrainingError, fit, train_step, validation_loss
+from transformer_ref.training.trainer import Training, fit, train_step, validation_loss
 
 VOCABULARY = 17
 
@@ -43,7 +45,8 @@ def training(dropout: float = 0.1, **changes) -> Training:
     model = Transformer(tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, dropout=dropout),
                         generator(config.seed))
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
-    return Training(model, build_optimizer(model, config), stream(), config, 0, average)
+    loss = MeanLoss(0, config.label_smoothing)
+    return Training(model, build_optimizer(model, config), stream(), config, loss, average)
 
 
 def losses(run: Training, stop_after: int | None = None) -> list[float]:
@@ -87,7 +90,7 @@ def test_a_step_clears_then_clips_then_moves():
     for parameter in run.model.parameters():
         parameter.grad = torch.full_like(parameter, 100.0)
     spy = Spy(run.model)
-    result = train_step(run.model, next(iter(run.stream)), spy, 0, clip=0.25)
+    result = train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=0.25)
     assert spy.calls == ["zero_grad", "step"] and run.model.training
     assert 0.25 < result.gradient_norm < 50
     assert spy.norm == pytest.approx(0.25, rel=1e-4)
@@ -97,25 +100,16 @@ def test_a_step_tells_loss_and_real_tokens():
     run = training(dropout=0.0)
     batch = next(iter(run.stream))
     expected = masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
-    result = train_step(run.model, batch, Spy(run.model), 0, clip=1.0)
+    result = train_step(run.model, batch, Spy(run.model), MeanLoss(0), clip=1.0)
     assert result.loss == pytest.approx(expected) and result.tokens == (batch.target_labels != 0).sum()
     assert isinstance(result.loss, float)
 
 
-def test_a_model_that_only_gives_logits_takes_the_same_step():
-    class OnlyLogits(nn.Module):
-        def __init__(self, model: nn.Module) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, source, target_input):
-            return self.model(source, target_input)
-
+def test_without_padding_and_piece_by_piece_the_step_is_the_same():
     run, twin = training(dropout=0.0), training(dropout=0.0)
     batch = next(iter(run.stream))
-    results = [train_step(model, batch, Spy(model), 0, clip=1.0, smoothing=0.1)
-               for model in (run.model, OnlyLogits(twin.model))]
-    assert isinstance(run.model, trainer.ScoresHidden) and not isinstance(OnlyLogits(twin.model), trainer.ScoresHidden)
+    results = [train_step(each.model, batch, Spy(each.model), loss(0, 0.1), clip=1.0)
+               for each, loss in ((run, PackedLoss), (twin, MeanLoss))]
     assert results[0].loss == pytest.approx(results[1].loss)
     for mine, other in zip(run.model.parameters(), twin.model.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-3, atol=1e-6)
@@ -127,7 +121,7 @@ def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
         next(run.model.parameters())[5:] = math.nan
     spy = Spy(run.model)
     with pytest.raises(TrainingError, match="loss: expected a finite number, got nan"):
-        train_step(run.model, next(iter(run.stream)), spy, 0, clip=1.0)
+        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=1.0)
     assert "step" not in spy.calls
 
 
@@ -136,7 +130,7 @@ def test_a_gradient_that_is_no_number_stops_the_training_before_the_weights_move
     spy = Spy(run.model)
     monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, clip: torch.tensor(math.inf))
     with pytest.raises(TrainingError, match="gradient: expected a finite number, got inf"):
-        train_step(run.model, next(iter(run.stream)), spy, 0, clip=1.0)
+        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=1.0)
     assert "step" not in spy.calls
 
 
@@ -149,7 +143,7 @@ def test_too_little_memory_names_the_batch_and_the_way_out_and_leaves_the_traini
     def too_little(*arguments):
         raise RuntimeError(words)
 
-    monkeypatch.setattr(run.model, "hidden_at", too_little)
+    monkeypatch.setattr(run.model, "hidden", too_little)
     with pytest.raises(TrainingError, match=r"memory: expected room for \d+ sentences of \d+ .* accumulation"):
         fit(run)
     assert (run.step, run.stream.epoch, run.stream.position) == (0, 0, 0)
@@ -162,7 +156,7 @@ def test_another_failure_is_not_called_a_lack_of_memory(monkeypatch):
     def broken(*arguments):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(run.model, "hidden_at", broken)
+    monkeypatch.setattr(run.model, "hidden", broken)
     with pytest.raises(RuntimeError) as caught:
         fit(run)
     assert caught.type is RuntimeError
@@ -181,7 +175,7 @@ def test_processes_and_parts_share_the_rows_of_a_batch_and_nothing_is_lost_or_re
 def test_a_batch_read_in_parts_makes_the_same_step(parts):
     whole, cut = training(dropout=0.0), training(dropout=0.0)
     batch = whole.stream.batch([5, 0, 3, 11, 8, 2, 7])  # of different lengths, so that parts weigh differently
-    results = [train_step(run.model, batch, run.optimizer, 0, 1.0, 0.1, parts=each)
+    results = [train_step(run.model, batch, run.optimizer, MeanLoss(0, 0.1), 1.0, Gradients(parts=each))
                for run, each in ((whole, 1), (cut, parts))]
     assert results[0].loss == pytest.approx(results[1].loss, rel=1e-6)
     assert results[0].gradient_norm == pytest.approx(results[1].gradient_norm, rel=1e-5)
@@ -207,7 +201,7 @@ def test_fit_needs_no_transformer():
 
     model, config = Counts(), TrainingConfig(steps=5, muon_rate=0.0)
     before = model.table.weight.detach().clone()
-    run = Training(model, build_optimizer(model, config), stream(), config, 0)
+    run = Training(model, build_optimizer(model, config), stream(), config, MeanLoss(0))
     fit(run)
     assert run.step == 5 and not model.table.weight.equal(before)
 
@@ -339,13 +333,13 @@ def test_the_average_of_weights_that_stand_still_is_the_weights():
         torch.testing.assert_close(average.means[name], parameter.detach())
 
 
-def test_swapping_the_average_twice_gives_the_weights_back():
+def test_the_averaged_model_is_another_one():
     run = training()
     fit(run)
     before = {name: parameter.detach().clone() for name, parameter in run.model.named_parameters()}
-    run.average.swap(run.model)
-    assert any(not parameter.equal(before[name]) for name, parameter in run.model.named_parameters())
-    run.average.swap(run.model)
+    averaged = run.average.of(run.model)
+    assert any(not parameter.equal(before[name]) for name, parameter in averaged.named_parameters())
+    assert all(parameter.equal(run.average.means[name]) for name, parameter in averaged.named_parameters())
     assert all(parameter.equal(before[name]) for name, parameter in run.model.named_parameters())
 
 

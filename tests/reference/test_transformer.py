@@ -112,10 +112,10 @@ def test_targets_side_by_side_are_read_as_each_alone(norm_first, seed):
                 [[1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1, 0, 1]])
     for step, lineage in enumerate(lineages):
         own = torch.tensor(lineage, dtype=torch.bool)  # (branch, all so far)
-        hidden = model.decode(steps[:, step], encoded, cache, lineage=own.expand(3, -1, -1)).hidden
+        decoded = model.decode(steps[:, step], encoded, cache, mask=own.expand(3, 1, -1, -1), positions=[step] * 2)
     for branch in range(2):
         alone = steps.flatten(1)[:, own[branch]]  # (batch, target)
-        torch.testing.assert_close(hidden[:, branch], model.decode(alone, encoded).hidden[:, -1])
+        torch.testing.assert_close(decoded.hidden[:, branch], model.decode(alone, encoded).hidden[:, -1])
 
 
 @given(seeds)

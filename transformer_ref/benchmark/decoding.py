@@ -12,14 +12,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from transformer_ref.benchmark.contest import OURS, Contender
-from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.config import DecodingConfig, ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream, pad_sequences
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept, top_k
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
-from transformer_ref.memory import freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.optimizer import build_optimizer
@@ -28,7 +28,7 @@ from transformer_ref.training.trainer import Training, fit
 SENTENCES, NAIVE_SENTENCES = 1_000, 25  # the naive decoder is some fifty times as slow
 BATCH_SIZE = 100
 BEAM = 5
-EXTRA_LENGTH = 50
+EXTRA_LENGTH = DecodingConfig.extra_length
 TALKER = TrainingConfig(steps=200, warm_up=40, tokens_per_batch=2_048, learning_rate=1e-3, muon_rate=2e-3,
                         precision="auto")  # enough to end each sentence where it should end
 MODEL_FILE = "talker.safetensors"
@@ -40,7 +40,7 @@ def talker(config: ModelConfig, folder: Path, device: torch.device, say: Callabl
 
     A model with drawn weights would go on to the last position, as no translator does.
     """
-    model = Transformer(config, torch.Generator().manual_seed(1)).to(device)
+    model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device))
     path = folder / MODEL_FILE
     if path.is_file():
         tensors = load_file(path, device=str(device))
@@ -54,7 +54,8 @@ def talker(config: ModelConfig, folder: Path, device: torch.device, say: Callabl
     sides = [[tokenizer.encode(line) for line in lines] for lines in
              ([pair.english for pair in corpus.train], [pair.italian for pair in corpus.train])]
     stream = BatchStream(*sides, TALKER.tokens_per_batch, config.pad, config.bos, config.eos, TALKER.seed)
-    fit(Training(model, build_optimizer(model, TALKER), stream, TALKER, config.pad))
+    loss = TrainingLoss(config.pad, TALKER.label_smoothing)
+    fit(Training(model, build_optimizer(model, TALKER), stream, TALKER, loss))
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: parameter.detach().cpu() for name, parameter in model.named_parameters()}, path)
     return model.eval()
@@ -99,13 +100,13 @@ def translate(model: Transformer, sentences: Ids, beam: int) -> Ids:
         if beam == 1:
             found += greedy_decode(model, batch, length).tolist()
         else:
-            found += [hypotheses[0].ids for hypotheses in beam_search(model, batch, beam, length, 1.0)]
+            found += [hypotheses[0].ids for hypotheses in beam_search(model, batch, beam, length, 1.0, top_k)]
     return found
 
 
 def _ours(model: Transformer, sentences: Ids, beam: int) -> Callable[[], int]:
     def work() -> int:
-        with freed_memory_kept():  # as `Translator` does
+        with freed_memory_kept():  # as in `__main__`
             return len(translate(model, sentences, beam))
 
     return work

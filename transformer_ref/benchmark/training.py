@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from transformer_ref.benchmark.contest import OURS, Contender
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.interop.marian import their_config
 from transformer_ref.interop.torch_transformer import torch_transformer
-from transformer_ref.memory import freed_memory_kept
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.positional_encoding import sinusoidal_table
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
@@ -39,7 +40,7 @@ def invented_batches(vocabulary: int) -> Iterator[Batch]:
 
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
     """Return us in each precision and every peer that is installed, in fp32 and, where we are in bf16, in both."""
-    contenders = [_contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `fit`
+    contenders = [_contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `__main__`
                   for precision in precisions]
     peers: list[tuple[str, Callable[[ModelConfig], tuple[nn.Module, Callable[[nn.Module], Forward]]]]] = [
         ("torch.nn.Transformer", _torch)]
@@ -60,13 +61,13 @@ def _contender(name: str, precision: str, step: Step,
 
 
 def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
-    model = Transformer(config, torch.Generator().manual_seed(1)).to(device)
-    optimizer, bf16_copy = build_optimizer(model, SETTINGS), BF16Copy(model) if precision == "bf16" else None
+    model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device))
+    optimizer, loss = build_optimizer(model, SETTINGS), TrainingLoss(config.pad, SETTINGS.label_smoothing)
+    gradients = Gradients(BF16Copy(model) if precision == "bf16" else None)
     batches = invented_batches(config.target_vocabulary)
 
     def step() -> int:
-        return train_step(model, next(batches).to(device), optimizer, config.pad, SETTINGS.clip,
-                          SETTINGS.label_smoothing, bf16_copy).tokens
+        return train_step(model, next(batches).to(device), optimizer, loss, SETTINGS.clip, gradients).tokens
 
     return step
 

@@ -8,15 +8,16 @@ since every token lowers log p, and without the division short answers would win
 divide by a similar power).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.model.transformer import Transformer
 
-PIECE = 100  # cells of a row in which a maximum is looked for
+TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
 
 
 class Hypothesis(NamedTuple):
@@ -38,19 +39,18 @@ class Beams(NamedTuple):
 
 @torch.inference_mode()
 def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: int,
-                length_exponent: float) -> list[list[Hypothesis]]:
+                length_exponent: float, top_k: TopK = torch.topk) -> list[list[Hypothesis]]:
     """Return for each source up to `beam` hypotheses, the best first.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
     beam: hypotheses kept at each step; max_length: the most tokens to add to bos.
-    length_exponent: 0 compares log p itself, 1 its mean over the tokens.
+    length_exponent: 0 compares log p itself, 1 its mean over the tokens; top_k: finds a row's largest, as torch does.
     At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam` that ends
     in eos is finished: it is never extended, and the next best takes its place. A sentence is done when `beam`
     hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
-    Raises ValueError when the model is in training mode or `beam` is below 1.
+    Raises ValueError when the model is in training mode, or `beam` or `max_length` is below 1.
     """
-    if model.training:
-        raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
+    expect_ready(model, max_length)
     if beam < 1:
         raise ValueError(f"beam: expected at least 1, got {beam}")
     eos = model.config.eos
@@ -60,8 +60,9 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
     cache = model.new_cache()
     for length in range(1, max_length + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
-        hidden = model.decode(beams.ids[:, :, -1], encoded, cache, lineage=beams.lineage).hidden
-        log_probability, parent, token = _best_continuations(beams, model.logits(hidden))
+        hidden = model.decode(beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None],
+                              positions=[length - 1] * beam).hidden  # (open, beam, d_model)
+        log_probability, parent, token = _best_continuations(beams, model.logits(hidden), top_k)
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
         for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
@@ -90,7 +91,7 @@ def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
                  lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1))
 
 
-def _best_continuations(beams: Beams, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _best_continuations(beams: Beams, logits: Tensor, top_k: TopK) -> tuple[Tensor, Tensor, Tensor]:
     """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
 
     logits: (open, beam, vocabulary). Returns (open, up to 2 * beam) each: of so many, `beam` go on if `beam` end.
@@ -98,7 +99,7 @@ def _best_continuations(beams: Beams, logits: Tensor) -> tuple[Tensor, Tensor, T
     beam = logits.shape[1]
     precise = torch.promote_types(logits.dtype, torch.float32)
     # of one hypothesis no more than its `beam` best continuations and eos can be wanted
-    added, tokens = largest(logits.log_softmax(dim=-1, dtype=precise), min(beam + 1, logits.shape[-1]))
+    added, tokens = top_k(logits.log_softmax(dim=-1, dtype=precise), min(beam + 1, logits.shape[-1]))
     candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))
     best, choice = candidates.topk(min(2 * beam, candidates.shape[1]), dim=-1)
     return best, choice // added.shape[-1], tokens.flatten(1).gather(1, choice)
@@ -114,23 +115,6 @@ def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor,
     return Beams(sentence=beams.sentence, missing=beams.missing - finished, log_probability=best,
                  ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
                  lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1))
-
-
-def largest(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` largest of each row, the largest first, and where they stand, as `x.topk(count)` does.
-
-    A long row is cut into pieces. The pieces with the largest maxima hold all that is wanted, and a maximum is found
-    in a fraction of the time that a ranking takes.
-    """
-    if x.shape[-1] < 2 * count * PIECE:
-        return x.topk(count, dim=-1)
-    pieces = x.unfold(-1, PIECE, PIECE)  # (..., pieces, cells)
-    chosen = pieces.amax(dim=-1).topk(count, dim=-1).indices[..., None]  # (..., count, 1)
-    places = chosen * PIECE + torch.arange(PIECE, device=x.device)  # (..., count, cells)
-    rest = torch.arange(pieces.shape[-2] * PIECE, x.shape[-1], device=x.device)  # shorter than a piece
-    places = torch.cat([places.flatten(-2), rest.expand(*x.shape[:-1], -1)], dim=-1)  # (..., candidates)
-    values, order = x.gather(-1, places).topk(count, dim=-1)  # (..., count)
-    return values, places.gather(-1, order)
 
 
 def _listed(beams: Beams, log_probability: Tensor, parent: Tensor,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.model.transformer import Transformer
 
 
@@ -13,10 +14,9 @@ def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_c
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
     max_length: the most tokens to add to bos; use_cache: False computes every step from the beginning.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was reached, then pads.
-    Raises ValueError when the model is in training mode, where dropout would make the answer random.
+    Raises ValueError when the model is in training mode or max_length is below 1.
     """
-    if model.training:
-        raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
+    expect_ready(model, max_length)
     config = model.config
     encoded = model.encode(source_ids)
     cache = model.new_cache() if use_cache else None

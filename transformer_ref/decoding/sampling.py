@@ -8,6 +8,7 @@ section 3.1).
 import torch
 from torch import Tensor
 
+from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.model.softmax import softmax
 from transformer_ref.model.transformer import Transformer
 
@@ -47,10 +48,9 @@ def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, gener
     model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
     bos; generator: on the model's device; the rest: see `sampling_probabilities`.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then pads.
-    Raises ValueError when the model is in training mode.
+    Raises ValueError when the model is in training mode or max_length is below 1.
     """
-    if model.training:
-        raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
+    expect_ready(model, max_length)
     config = model.config
     encoded, cache = model.encode(source_ids), model.new_cache()
     target = source_ids.new_full((source_ids.shape[0], max_length + 1), config.pad)  # (batch, target)

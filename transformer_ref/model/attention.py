@@ -6,13 +6,13 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1. Eac
 the scores become shares, and the answer is the values mixed in those shares.
 
 Two paths compute it behind one signature. The explicit one is the formula and returns the weights; the
-fused one is the library's kernel, which never stores them, or what is faster where that kernel is slow. A test
-holds them equal.
+fused one is the library's kernel, which never stores them. A test holds them equal.
 
 Masks are boolean, True = may attend (the opposite of `torch.nn.MultiheadAttention`). A query that may
 attend to no key gets zeros, on both paths.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -23,8 +23,7 @@ from transformer_ref.model.similarity import scaled_dot_product_scores
 from transformer_ref.model.softmax import masked_softmax
 from transformer_ref.shapes import expect_mask, expect_shape
 
-SHORTEST = 16  # keys: a CPU's softmax over fewer is not vectorized, and takes up to ten times as long
-FEW = 64 * 64  # cells of queries by keys
+Kernel = Callable[..., Tensor]  # query, key, value and perhaps attn_mask -> softmax( Q K^T / sqrt(d_k) ) V
 
 
 class AttentionResult(NamedTuple):
@@ -69,16 +68,17 @@ def explicit_attention(query: Tensor, key: Tensor, value: Tensor,
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor,
-                    mask: Tensor | None = None) -> AttentionResult:
+                    mask: Tensor | None = None,
+                    kernel: Kernel = F.scaled_dot_product_attention) -> AttentionResult:
     """Return what `explicit_attention` does, by the library's kernel and without the weights.
 
+    kernel: called as `F.scaled_dot_product_attention` is, with a mask that shows every query some key.
     A kernel may answer a query without keys with NaN. Here such a query is shown every key, which is
     harmless, and its output is then set to zero, which also stops every gradient.
     """
     expect_shape("query", query, ..., "query", "d_head")
     expect_shape("key", key, *query.shape[:-2], "key", query.shape[-1])
     expect_shape("value", value, *key.shape[:-1], "d_value")
-    kernel = _two_products if _two_products_are_faster(query, key) else F.scaled_dot_product_attention
     if mask is None:
         return AttentionResult(kernel(query, key, value), weights=None)
     expect_mask("mask", mask, *query.shape[:-1], key.shape[-2])
@@ -86,26 +86,3 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor,
     shown = torch.atleast_2d(mask | blind)  # the kernel wants a query axis
     output = kernel(query, key, value, attn_mask=shown)
     return AttentionResult(output.masked_fill(blind, 0.0), weights=None)
-
-
-def _two_products_are_faster(query: Tensor, key: Tensor) -> bool:
-    """Whether the library's kernel is the slower one: on a CPU, in bf16 or for a sentence that is only read.
-
-    Products win 1.6 to 4 times in bf16, 1.1 to 2.6 times in fp32 up to FEW cells, and lose beyond or with gradients.
-    """
-    if query.device.type != "cpu":
-        return False
-    learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
-    return query.dtype == torch.bfloat16 or (not learns and query.shape[-2] * key.shape[-2] <= FEW)
-
-
-def _two_products(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
-    """Return what the library's kernel does; every query is shown some key."""
-    scores = (query @ key.transpose(-2, -1)).mul_(query.shape[-1] ** -0.5)  # (..., query, key)
-    if attn_mask is not None:
-        bias = scores.new_zeros(attn_mask.shape).masked_fill_(~attn_mask, -torch.inf)
-        scores = scores.add_(bias)  # in a tenth of the time that filling the larger scores takes
-    keys = scores.shape[-1]
-    if keys < SHORTEST:
-        scores = F.pad(scores, (0, SHORTEST - keys), value=-torch.inf)
-    return scores.softmax(dim=-1)[..., :keys] @ value  # (..., query, d_value)

@@ -8,12 +8,11 @@ d_head = d_model / h features. The matrices W_1^Q ... W_h^Q stand side by side i
 matrix, so all heads are projected at once and then told apart by cutting the features into h pieces.
 """
 
-import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_ref.model.attention import AttentionResult, attend, attention_weights, fused_attention
+from transformer_ref.model.attention import AttentionResult, Kernel, attend, attention_weights, fused_attention
 from transformer_ref.model.key_value_cache import KeysAndValues, KeyValueCache
-from transformer_ref.model.packing import PackedMask, packed_attention
 from transformer_ref.shapes import expect_shape
 
 
@@ -57,23 +56,21 @@ class MultiHeadAttention(nn.Module):
         self.project_value = nn.Linear(d_model, d_model, bias=bias)  # W^V
         self.project_output = nn.Linear(d_model, d_model, bias=bias)  # W^O
         self.dropout = nn.Dropout(dropout)
+        self.kernel: Kernel = F.scaled_dot_product_attention  # what attends where nobody asks for weights
 
     def forward(self, query_input: Tensor, key_value_input: Tensor | None = None,
-                mask: Tensor | PackedMask | None = None,
-                cache: KeyValueCache | None = None, need_weights: bool = False) -> AttentionResult:
+                mask: Tensor | None = None, cache: KeyValueCache | None = None,
+                need_weights: bool = False) -> AttentionResult:
         """Return the attended tokens (batch, query, d_model) and, on request, each head's weights.
 
         query_input: (batch, query, d_model), the tokens that ask.
         key_value_input: (batch, key, d_model), the tokens that answer; None means the tokens that ask
             (self-attention), another tensor makes it cross-attention.
-        mask: boolean, broadcastable to (batch, heads, query, key), True = may attend; None allows all. With a
-            `PackedMask` the tokens come and go without padding, (tokens, d_model), with no cache and no weights.
+        mask: boolean, broadcastable to (batch, heads, query, key), True = may attend; None allows all.
         cache: keys and values of earlier calls. Self-attention adds its new ones; cross-attention computes
             them on the first call and reuses them after that.
         need_weights: also return the weights, (batch, heads, query, key), by the explicit path.
         """
-        if isinstance(mask, PackedMask):
-            return AttentionResult(self._packed(query_input, key_value_input, mask), weights=None)
         query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
         key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
         query = query.to(key.dtype)  # a cache may keep more digits
@@ -81,7 +78,7 @@ class MultiHeadAttention(nn.Module):
             weights = attention_weights(query, key, mask)  # (batch, heads, query, key)
             attended = attend(self.dropout(weights), value)  # (batch, heads, query, d_head)
         else:
-            attended, weights = fused_attention(query, key, value, mask)  # (batch, heads, query, d_head)
+            attended, weights = fused_attention(query, key, value, mask, self.kernel)  # (batch, heads, query, d_head)
         merged = merge_heads(attended).to(query_input.dtype)  # (batch, query, d_model)
         return AttentionResult(self.project_output(merged), weights)
 
@@ -93,18 +90,3 @@ class MultiHeadAttention(nn.Module):
         new = KeysAndValues(split_heads(self.project_key(asked), self.heads),
                             split_heads(self.project_value(asked), self.heads))  # (batch, heads, key, d_head)
         return new if cache is None else cache.append(new)
-
-    def _packed(self, query_input: Tensor, key_value_input: Tensor | None, mask: PackedMask) -> Tensor:
-        asking, answering = [self.project_query], [self.project_key, self.project_value]
-        if key_value_input is None:
-            asked, answered = side_by_side(query_input, asking + answering), None  # (tokens, 3 * d_model)
-        else:
-            asked, answered = side_by_side(query_input, asking), side_by_side(key_value_input, answering)
-        return self.project_output(packed_attention(asked, answered, mask, self.heads))  # (tokens, d_model)
-
-
-def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
-    """Return the features of several projections of x beside each other, by one product."""
-    biases = [projection.bias for projection in projections if projection.bias is not None]
-    weight = torch.cat([projection.weight for projection in projections])  # (all features, d_model)
-    return nn.functional.linear(x, weight, torch.cat(biases) if biases else None)

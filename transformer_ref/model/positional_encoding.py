@@ -1,5 +1,7 @@
 """Where a token stands, as a vector added to it (chapter 07)."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -40,9 +42,9 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoidal_table(max_length, d_model, layout), persistent=False)
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the rows of positions offset, offset + 1, ..."""
-        return x + _rows(self.table, x, offset)
+    def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
+        """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""
+        return x + _rows(self.table, x, positions)
 
 
 class LearnedPositions(nn.Module):
@@ -52,14 +54,19 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model ** 0.5)
 
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the rows of positions offset, offset + 1, ..."""
-        return x + _rows(self.table, x, offset)
+    def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
+        """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""
+        return x + _rows(self.table, x, positions)
 
 
-def _rows(table: Tensor, x: Tensor, offset: int) -> Tensor:
+def _rows(table: Tensor, x: Tensor, positions: Sequence[int] | int) -> Tensor:
     expect_shape("x", x, "batch", "length", table.shape[1])
-    end = offset + x.shape[1]
+    if isinstance(positions, int):
+        end = positions + x.shape[1]
+    else:
+        end = max(positions, default=0) + 1
+        if len(positions) != x.shape[1]:
+            raise ValueError(f"positions: expected one for each of {x.shape[1]} tokens, got {len(positions)}")
     if end > table.shape[0]:
         raise ValueError(f"length: expected at most {table.shape[0]} positions, got {end}")
-    return table[offset:end]  # (length, d_model)
+    return table[positions:end] if isinstance(positions, int) else table[list(positions)]  # (length, d_model)

@@ -6,8 +6,6 @@
 
 from torch import Tensor, nn
 
-from transformer_ref.model.dropout import Dropout
-
 
 class Residual(nn.Module):
     """One sub-layer's way into and out of the stream, with its norm and its dropout."""
@@ -15,7 +13,7 @@ class Residual(nn.Module):
     def __init__(self, d_model: int, dropout: float, norm_first: bool) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm_first = norm_first
 
     def read(self, x: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """The whole model: source ids and target ids become logits (chapter 09)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -7,12 +8,10 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.decoder import Decoded, Decoder
-from transformer_ref.model.dropout import Dropout
 from transformer_ref.model.embedding import Embedding
 from transformer_ref.model.encoder import Encoder
 from transformer_ref.model.key_value_cache import DecoderCache
 from transformer_ref.model.masks import causal_mask, padding_mask
-from transformer_ref.model.packing import PackedMask, Packing, can_pack
 from transformer_ref.model.positional_encoding import SinusoidalPositions
 
 
@@ -40,7 +39,7 @@ class Transformer(nn.Module):
         self.source_embedding = Embedding(config.source_vocabulary, config.d_model, config.scale_embedding)
         self.target_embedding = Embedding(config.target_vocabulary, config.d_model, config.scale_embedding)
         self.positions = SinusoidalPositions(config.max_length, config.d_model, config.layout)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=config.output_bias)
@@ -70,26 +69,22 @@ class Transformer(nn.Module):
         return Encoded(memory, mask, weights)
 
     def decode(self, target_ids: Tensor, encoded: Encoded, cache: DecoderCache | None = None,
-               need_weights: bool = False, lineage: Tensor | None = None) -> Decoded:
+               need_weights: bool = False, mask: Tensor | None = None,
+               positions: Sequence[int] | None = None) -> Decoded:
         """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
 
         target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens
             that earlier calls with this cache have not seen.
-        lineage: for several targets of one source that grow side by side, as in a beam: `target_ids` then has the
-            newest token of each, all at one position, as each earlier call had. Boolean, (batch, target, all so far),
-            True at the tokens that a target consists of, the newest included.
-        A real token never sees the padding, which comes after it, so the causal mask is mask enough.
+        mask: boolean, broadcastable to (batch, heads, target, all so far), True = may attend; None hides later tokens.
+            A real token never sees the padding, which comes after it, so that is mask enough.
+        positions: where each of the target's tokens stands; None means behind those that the cache holds.
         Raises ValueError when the target is longer than max_length.
         """
         length, before = target_ids.shape[1], 0 if cache is None else cache.length
-        x = self.target_embedding(target_ids)  # (batch, target, d_model)
-        if lineage is not None:
-            mask = lineage[:, None]  # (batch, 1, target, all so far)
-            x = self.positions(x.flatten(0, 1)[:, None], before // length).view_as(x)  # all at one position
-        else:
-            # the newest token alone may look at all: no mask says so as well, and is faster
-            mask = causal_mask(length, before, target_ids.device) if length > 1 else None  # (target, before + target)
-            x = self.positions(x, before)  # (batch, target, d_model)
+        if mask is None and length > 1:  # one token, the newest, may look at all
+            mask = causal_mask(length, before, target_ids.device)  # (target, before + target)
+        places = before if positions is None else positions
+        x = self.positions(self.target_embedding(target_ids), places)  # (batch, target, d_model)
         return self.decoder(self.dropout(x), encoded.memory, mask, encoded.mask, cache, need_weights)
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -99,22 +94,6 @@ class Transformer(nn.Module):
     def hidden(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return what `forward` scores: (batch, target, d_model), for the same arguments."""
         return self.decode(target_input_ids, self.encode(source_ids)).hidden
-
-    def hidden_at(self, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor) -> Tensor:
-        """Return the rows of `hidden` at the wanted target tokens, (wanted, d_model), and compute no others.
-
-        wanted: boolean, (batch, target): the tokens of each row that a loss reads, from the first on.
-        """
-        real = source_ids != self.config.pad  # (batch, source)
-        if real.device.type != "cpu" or not (can_pack(real) and can_pack(wanted)):
-            return self.hidden(source_ids, target_input_ids)[wanted]  # on a GPU the library's kernel is the fast path
-        source, target = Packing(real), Packing(wanted)
-        x = source.pack(self.positions(self.source_embedding(source_ids)))  # (source rows, d_model)
-        memory = self.encoder(self.dropout(x), PackedMask(source, source)).memory  # (source rows, d_model)
-        x = target.pack(self.positions(self.target_embedding(target_input_ids)))  # (target rows, d_model)
-        hidden = self.decoder(self.dropout(x), memory, PackedMask(target, target, causal=True),
-                              PackedMask(target, source)).hidden  # (target rows, d_model)
-        return hidden[:target.tokens]
 
     def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
         """Return logits (batch, target, vocabulary): row t scores the token that follows target token t.

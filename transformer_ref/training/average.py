@@ -1,7 +1,9 @@
 """A running mean of the weights: smoother, and usually a little better, than the last ones (chapter 12)."""
 
+import copy
+
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 class WeightAverage:
@@ -24,9 +26,10 @@ class WeightAverage:
             self.means[name].lerp_(parameter, 1 - decay)
 
     @torch.no_grad()
-    def swap(self, model: nn.Module) -> None:
-        """Exchange the model's weights and the mean; a second call undoes the first."""
-        for name, parameter in model.named_parameters():
-            kept: Tensor = parameter.clone()
+    def of(self, model: nn.Module) -> nn.Module:
+        """Return a copy of the model whose weights are the mean; the model itself goes on training as it is."""
+        averaged = copy.deepcopy(model)
+        for name, parameter in averaged.named_parameters():
             parameter.copy_(self.means[name])
-            self.means[name].copy_(kept)
+            parameter.grad = None
+        return averaged

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.config import TrainingConfig
-from transformer_ref.training.muon import BatchedMuon
+from transformer_ref.faster import Muon
 from transformer_ref.training.processes import ALONE, Processes
 
 
@@ -69,8 +69,8 @@ def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Process
                              weight_decay=config.weight_decay, fused=True)
     if not hidden:
         return OptimizerGroup([adam])
-    muon = BatchedMuon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
-                       momentum=config.muon_momentum, adjust_lr_fn="match_rms_adamw", processes=processes)
+    muon = Muon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
+                momentum=config.muon_momentum, adjust_lr_fn="match_rms_adamw", processes=processes)
     return OptimizerGroup([adam, muon])
 
 

@@ -11,6 +11,7 @@ import torch
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.data.parallel_text import Parallel
+from transformer_ref.faster import TrainingLoss, accelerate
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import Tokenizer
@@ -58,13 +59,14 @@ def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple
     tokenizer = recipe.learn_tokenizer([*train.source, *train.target])
     settings = {**recipe.model, **(SIZES[size] if size else {}), **({} if dropout is None else {"dropout": dropout})}
     model_config = ModelConfig(tokenizer.size, tokenizer.size, **settings)
-    model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
+    model = accelerate(Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device))
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
         streams[split], data[split] = _stream(split, lines, tokenizer, model_config, config)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
     optimizer = build_optimizer(model, config, processes)
-    training = Training(model, optimizer, streams["train"], config, PAD, average, processes)
+    loss = TrainingLoss(PAD, config.label_smoothing)
+    training = Training(model, optimizer, streams["train"], config, loss, average, processes)
     notes = dict(corpus=corpus, source=languages[0], target=languages[1])
     return Run(training, tokenizer, streams["validation"], notes, data)
 
@@ -104,9 +106,8 @@ def save_model(run: Run, output: Path) -> None:
     """Write the model as it stands, with the mean of its weights if one is kept."""
     training = run.training
     if training.processes.is_first:
-        _swap_average(training)
-        save_checkpoint(output, training.model, run.tokenizer, run.tokenizer, {**run.notes, "step": training.step})
-        _swap_average(training)
+        notes = {**run.notes, "step": training.step}
+        save_checkpoint(output, _to_be_judged(training), run.tokenizer, run.tokenizer, notes)
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -138,9 +139,7 @@ def _stream(split: str, lines: Parallel, tokenizer: Tokenizer, model: ModelConfi
 
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
     training = run.training
-    _swap_average(training)
-    loss = validation_loss(training.model, run.validation.one_epoch(), training.pad)
-    _swap_average(training)
+    loss = validation_loss(_to_be_judged(training), run.validation.one_epoch(), training.loss.pad)
     loss = training.processes.of_first(loss, next(training.model.parameters()).device)
     training.validations.append((progress.step, loss))
     for watcher in watchers:
@@ -157,6 +156,7 @@ def _save_training(run: Run, output: Path) -> None:
         save_training(output, run.training)
 
 
-def _swap_average(training: Training) -> None:
-    if training.average:
-        training.average.swap(training.model)
+def _to_be_judged(training: Training) -> Transformer:
+    """Return the model, or a copy with the mean of its weights if one is kept: whatever happens to that one, the
+    training is whole."""
+    return training.average.of(training.model) if training.average else training.model

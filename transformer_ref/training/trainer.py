@@ -1,33 +1,29 @@
-"""One training step, and many of them (chapter 10). The trainer knows batches and logits, no model class."""
+"""One training step, and many of them (chapter 10). The trainer knows batches and a loss, no model class."""
 
 import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.device import choose_precision
-from transformer_ref.memory import freed_memory_kept
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.gradients import Gradients, TrainingError
 from transformer_ref.training.interrupt import interrupts_held_back
-from transformer_ref.training.loss import (
-    label_smoothed_cross_entropy,
-    masked_cross_entropy,
-    projected_cross_entropy,
-)
+from transformer_ref.training.loss import MeanLoss, masked_cross_entropy
 from transformer_ref.training.optimizer import OptimizerGroup
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
 from transformer_ref.training.schedule import rate_factor
 
 LARGE = 1_000_003  # a prime, so that seeds, steps and processes do not meet
-NO_MEMORY = ("out of memory", "can't allocate memory")  # as torch says it of a GPU and of a CPU
+SIMPLE = Gradients()
 
 
 class StepResult(NamedTuple):
@@ -56,7 +52,7 @@ class Training:
     optimizer: OptimizerGroup
     stream: BatchStream
     config: TrainingConfig
-    pad: int
+    loss: MeanLoss
     average: WeightAverage | None = None
     processes: Processes = ALONE
     step: int = 0
@@ -66,74 +62,29 @@ class Training:
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, loss
 
 
-@runtime_checkable
-class ScoresHidden(Protocol):
-    """A model that makes its logits by `output`, as `Transformer` does, and what they are made of where wanted."""
-
-    output: nn.Linear
-
-    def hidden_at(self, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor) -> Tensor: ...
-
-
-class TrainingError(RuntimeError):
-    """The training cannot go on."""
-
-
-def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch.optim.Optimizer, pad: int,
-               clip: float, smoothing: float = 0.0, bf16_copy: BF16Copy | None = None, parts: int = 1,
-               processes: Processes = ALONE) -> StepResult:
+def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch.optim.Optimizer, loss: MeanLoss,
+               clip: float, gradients: Gradients = SIMPLE) -> StepResult:
     """Move the weights once and return what the step tells.
 
-    model: called as model(source, target_input) -> logits (batch, target, vocabulary); batch: on its device.
-    clip: the greatest norm of all gradients together; smoothing: see `label_smoothed_cross_entropy`.
-    bf16_copy: the model's copy in bf16, which then computes in its place; the weights that move are the model's.
-    parts: pieces that the batch is read in; processes: those that share it. The step is the same, rounding apart.
+    model: as the loss calls it; batch: on its device; loss: what to make smaller.
+    clip: the greatest norm of all gradients together; gradients: how they are computed.
     Raises TrainingError when the loss or a gradient is not a number, or the memory does not suffice; the weights
     are then as before.
     """
     if not model.training:
         model.train()
     optimizer.zero_grad()
-    computing = bf16_copy.refreshed() if bf16_copy else model
-    tokens = int((batch.target_labels != pad).sum())
-    loss = 0.0
-    for part in processes.rows(batch, parts):
-        loss += _backward(computing, part, pad, smoothing, tokens)
-    processes.sum_gradients(computing.parameters())
-    if bf16_copy:
-        bf16_copy.hand_over_gradients()
-    loss = processes.sum(loss, batch.source.device)
+    mean = gradients.of(model, batch, loss)
     norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip))
-    for name, number in (("loss", loss), ("gradient", norm)):
+    _expect_finite(loss=mean, gradient=norm)
+    optimizer.step()
+    return StepResult(mean, loss.tokens(batch), norm)
+
+
+def _expect_finite(**numbers: float) -> None:
+    for name, number in numbers.items():
         if not math.isfinite(number):
             raise TrainingError(f"{name}: expected a finite number, got {number}; a smaller learning rate may help")
-    optimizer.step()
-    return StepResult(loss, tokens, norm)
-
-
-def _backward(model: nn.Module, part: Batch, pad: int, smoothing: float, tokens: int) -> float:
-    """Add a part's share of the gradients and return its share of the loss: a mean over all `tokens` of the batch."""
-    try:
-        mean = _mean_loss(model, part, pad, smoothing)
-        loss = mean * (int((part.target_labels != pad).sum()) / max(tokens, 1))
-        loss.backward()
-        return loss.item()
-    except RuntimeError as error:
-        if not any(words in str(error) for words in NO_MEMORY):
-            raise
-        raise TrainingError(f"memory: expected room for {len(part.source)} sentences of {part.source.shape[1]} and "
-                            f"{part.target_labels.shape[1]} tokens at once, got too little; more accumulation needs "
-                            "less, with the same result") from error
-
-
-def _mean_loss(model: nn.Module, batch: Batch, pad: int, smoothing: float) -> Tensor:
-    """Return the mean loss of a real token; logits are scored piece by piece where a model says how it makes them."""
-    if isinstance(model, ScoresHidden) and model.output.bias is None:
-        real = batch.target_labels != pad  # (batch, target)
-        hidden = model.hidden_at(batch.source, batch.target_input, real)  # (real, d_model)
-        return projected_cross_entropy(hidden, model.output.weight, batch.target_labels[real], pad, smoothing)
-    logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
-    return label_smoothed_cross_entropy(logits, batch.target_labels, pad, smoothing)
 
 
 def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:
@@ -148,10 +99,11 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     device = next(training.model.parameters()).device
     _settle_precision(training, device)
     bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
+    gradients = Gradients(bf16_copy, training.config.accumulation, training.processes)
     batches = iter(training.stream)
-    with interrupts_held_back() as raise_if_interrupted, freed_memory_kept():
+    with interrupts_held_back() as raise_if_interrupted:
         while share_done(training) < 1:
-            ended = on_step(_advance(training, batches, device, bf16_copy))
+            ended = on_step(_advance(training, batches, device, gradients))
             raise_if_interrupted()
             if ended:
                 return
@@ -164,8 +116,7 @@ def _settle_precision(training: Training, device: torch.device) -> None:
     training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32")
 
 
-def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
-             bf16_copy: BF16Copy | None) -> Progress:
+def _advance(training: Training, batches: Iterator[Batch], device: torch.device, gradients: Gradients) -> Progress:
     """Take one step and count it."""
     config, stream, processes = training.config, training.stream, training.processes
     start, before = time.perf_counter(), (stream.epoch, stream.position)
@@ -173,8 +124,7 @@ def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
         torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2 ** 63)
         training.optimizer.scale_rates(rate_factor(config, training.step + 1, share_done(training)))
         batch = next(batches).to(device)
-        result = train_step(training.model, batch, training.optimizer, training.pad, config.clip,
-                            config.label_smoothing, bf16_copy, config.accumulation, processes)
+        result = train_step(training.model, batch, training.optimizer, training.loss, config.clip, gradients)
     except (KeyboardInterrupt, TrainingError):
         stream.epoch, stream.position = before
         raise

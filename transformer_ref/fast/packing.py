@@ -1,20 +1,30 @@
-"""Training without padding: the real tokens of a batch, one after another in one row (chapter 10).
+"""Training without padding: the real tokens of a batch, one after another in one row.
 
 A batch is as long as its longest sentence, and the rest is padding: computed, then ignored. A norm, a projection or a
 feed-forward network treats each token by itself, so it does as well on (tokens, d_model), real ones only. Attention
 alone needs to know which tokens are of one sentence. It cuts the features into heads anyway, which moves every
 vector; here the same move brings each sentence's tokens back side by side, and the opposite one takes them apart.
 
-This is the fast path of training on a CPU. `attention.explicit_attention` says what it computes, and a test holds
-the two equal, gradients included.
+`model/attention.py` and `model/multi_head_attention.py` say what is computed, gradients included.
 """
 
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.model.attention import SHORTEST
+from transformer_ref.fast.attention import SHORTEST
 from transformer_ref.model.masks import causal_mask
-from transformer_ref.shapes import with_spare_rows
+from transformer_ref.model.multi_head_attention import MultiHeadAttention
+
+ROWS = 32
+
+
+def with_spare_rows(rows: Tensor) -> Tensor:
+    """Return rows, (rows, ...), followed by rows of zeros up to a multiple of ROWS.
+
+    A CPU's library compiles a product in bf16 for each new shape, in about half a millisecond. No two batches have the
+    same number of real tokens, so that would be a tenth of a small model's training.
+    """
+    return nn.functional.pad(rows, (0, 0) * (rows.dim() - 1) + (0, -len(rows) % ROWS))
 
 
 def can_pack(real: Tensor) -> bool:
@@ -85,6 +95,26 @@ class PackedMask:
             allowed = allowed & causal_mask(keys.real.shape[1])  # (batch, 1, query, key)
         self.bias = torch.zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)  # what a score is raised by
         self.asking = queries.real[:, None, :, None]  # (batch, 1, query, 1)
+
+
+def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor | None, mask: PackedMask) -> Tensor:
+    """Return what the attention gives for packed tokens, (rows, d_model); the three projections are one product or two.
+
+    x: (rows, d_model), the tokens that ask; memory: (other rows, d_model), those that answer, or None for x itself.
+    """
+    asking, answering = [attention.project_query], [attention.project_key, attention.project_value]
+    if memory is None:
+        asked, answered = side_by_side(x, asking + answering), None  # (rows, 3 * d_model)
+    else:
+        asked, answered = side_by_side(x, asking), side_by_side(memory, answering)
+    return attention.project_output(packed_attention(asked, answered, mask, attention.heads))  # (rows, d_model)
+
+
+def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
+    """Return the features of several projections of x beside each other, by one product."""
+    biases = [projection.bias for projection in projections if projection.bias is not None]
+    weight = torch.cat([projection.weight for projection in projections])  # (all features, d_model)
+    return nn.functional.linear(x, weight, torch.cat(biases) if biases else None)
 
 
 def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:

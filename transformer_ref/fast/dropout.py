@@ -1,4 +1,4 @@
-"""Some features of some tokens are set to zero while training, others each time (chapter 09).
+"""Dropout from factors that were drawn beforehand. `torch.nn.Dropout` says what is computed.
 
 Srivastava et al. 2014, with the survivors scaled up so that the mean stays what it was (section 10).
 """
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 POOL = 2 ** 23  # factors drawn beforehand; a window into them, with another beginning each time, is as good as new ones
 
 
-class Dropout(nn.Module):
+class PooledDropout(nn.Module):
     """What `torch.nn.Dropout` does; on a CPU in a tenth of the time.
 
     p: probability of a zero, in [0, 1). Where a window begins comes from torch's own generator.

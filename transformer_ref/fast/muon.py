@@ -1,6 +1,6 @@
-"""Muon, all matrices of one shape at once (chapter 12).
+"""Muon, all matrices of one shape at once. `torch.optim.Muon` says what is computed.
 
-`torch.optim.Muon` moves one matrix after another. The matrices of a small model are small, and a processor would spend
+It moves one matrix after another. The matrices of a small model are small, and a processor would spend
 a third of a training step on starting their products. Where several processes take the same step, each makes its share
 of the products.
 """
@@ -51,7 +51,10 @@ class BatchedMuon(torch.optim.Muon):
         """Begin to compute where matrices of one shape should move, and return what waits for the answer."""
         directions = []
         for matrix in matrices:
-            momentum = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
+            memory = self.state[matrix]
+            if "momentum_buffer" not in memory:
+                memory["momentum_buffer"] = torch.zeros_like(matrix)
+            momentum = memory["momentum_buffer"]
             momentum.lerp_(matrix.grad, 1 - group["momentum"])
             directions.append(matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum)
         nearest = partial(orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"],

@@ -1,0 +1,45 @@
+"""A corpus becomes a checkpoint, and whatever cuts that off leaves a training that can go on."""
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from transformer_ref.config import TrainingConfig
+from transformer_ref.data.parallel_text import Parallel
+from transformer_ref.training import run as run_module
+from transformer_ref.training.checkpoint import TRAINING_FILE
+from transformer_ref.training.run import prepare, train
+
+LINES = Parallel([f"one two {word}" for word in ("cat", "dog", "key", "sea")] * 3, ["uno due gatto cane"] * 12)
+
+
+def begun():
+    config = TrainingConfig(steps=4, warm_up=1, validations=2, average_decay=0.9)
+    return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
+
+
+def test_a_validation_that_is_cut_off_saves_the_weights_that_were_learned(tmp_path, monkeypatch):
+    def cut_off(model, batches, pad):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "validation_loss", cut_off)
+    run = begun()
+    with pytest.raises(KeyboardInterrupt):
+        train(run, tmp_path, [])
+    saved = load_file(tmp_path / TRAINING_FILE)
+    monkeypatch.setattr(run_module, "validation_loss", lambda model, batches, pad: 1.0)
+    whole = begun()
+    learned = {}
+
+    class Watcher:
+        def __call__(self, progress):
+            if progress.step == run.training.step:
+                learned.update((name, each.detach().clone()) for name, each in whole.training.model.named_parameters())
+
+        def validated(self, progress, loss): ...
+
+    train(whole, tmp_path / "whole", [Watcher()])
+    assert run.training.step == 2
+    assert all(saved[f"model.{name}"].equal(each) for name, each in learned.items())
+    means = run.training.average.means
+    assert any(not saved[f"model.{name}"].equal(mean) for name, mean in means.items())
