@@ -6,15 +6,31 @@ greedy or beam_search, one cached step at a time -> tokenizer.decode.
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from transformer_ref.config import DecodingConfig, fields_from
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.device import choose_device
 from transformer_ref.faster import accelerate, top_k
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import Tokenizer
+from transformer_ref.training.checkpoint import load_checkpoint
+
+
+class Attention(NamedTuple):
+    """Who looked at whom while a translation was read; each row of weights sums to one."""
+
+    source: list[str]  # the source's tokens, eos last
+    target: list[str]  # the tokens the decoder read, bos first; the row of each says where it looked for the next one
+    encoder: Tensor  # (layers, heads, source, source)
+    decoder: Tensor  # (layers, heads, target, target)
+    cross: Tensor  # (layers, heads, target, source)
 
 
 class Translator:
@@ -24,6 +40,12 @@ class Translator:
         self.model = accelerate(model)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "cpu") -> "Translator":
+        """Return what `train` or `learn` left in a folder. Raises what `load_checkpoint` and `choose_device` raise."""
+        checkpoint = load_checkpoint(folder, choose_device(device))
+        return cls(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer)
 
     def translate(self, lines: Sequence[str], **settings: Any) -> list[str]:
         """Return one translation a line, in the same order; an empty line stays empty.
@@ -45,6 +67,22 @@ class Translator:
             for i, target_ids in zip(batch, decoded, strict=True):
                 translations[i] = self.target_tokenizer.decode(target_ids)
         return translations
+
+    @torch.inference_mode()
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """Return the weights of every layer and head for a sentence and its translation, by default our own.
+
+        Raises ValueError for a target longer than the model can read, or a model in training mode.
+        """
+        if target is None:
+            target, = self.translate([source])
+        config, device = self.model.config, next(self.model.parameters()).device
+        target_ids = [config.bos, *self.target_tokenizer.encode(target)]
+        source_ids = self._source_ids(source)
+        encoded = self.model.encode(torch.tensor([source_ids], device=device), need_weights=True)
+        decoded = self.model.decode(torch.tensor([target_ids], device=device), encoded, need_weights=True)
+        weights = (torch.cat(each) for each in (encoded.weights, decoded.self_weights, decoded.cross_weights))
+        return Attention(self.source_tokenizer.tokens(source_ids), self.target_tokenizer.tokens(target_ids), *weights)
 
     def _source_ids(self, line: str) -> list[int]:
         ids = self.source_tokenizer.encode(line)

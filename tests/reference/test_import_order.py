@@ -26,7 +26,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("training.loss", "training.processes"),
     ("fast", "faster"),
     ("training", "checkpoint"),
-    ("decoding", "translate", "evaluation"),
+    ("decoding", "translate", "learn", "evaluation"),
     ("interop",),
     ("benchmark",),
     ("visualization",),

@@ -31,6 +31,9 @@ class Tokenizer(Protocol):
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
 
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id, special tokens by their names."""
+
     def to_json(self) -> str:
         """Return all that `tokenizer_from_json` needs."""
 
@@ -71,6 +74,10 @@ class WordTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
         return re.sub(f" ?{JOINER} ?", "", " ".join(self.vocabulary.decode(ids)))
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id, special tokens by their names."""
+        return [self.vocabulary.tokens[id] for id in ids]
 
     def to_json(self) -> str:
         """Return the vocabulary as JSON."""
@@ -121,6 +128,11 @@ class SubwordTokenizer:
         ordinary = ids[:ids.index(EOS)] if EOS in ids else ids
         shifted = [id - len(SPECIAL_TOKENS) for id in ordinary if id >= len(SPECIAL_TOKENS)]
         return self._library_tokenizer.decode(shifted).removeprefix(" ")
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id, special tokens by their names. A part of a letter has no text of its own."""
+        special = len(SPECIAL_TOKENS)
+        return [SPECIAL_TOKENS[id] if id < special else self._library_tokenizer.decode([id - special]) for id in ids]
 
     def to_json(self) -> str:
         """Return the library's own description as JSON."""

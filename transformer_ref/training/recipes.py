@@ -79,6 +79,8 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
     """
     if corpus == "grammar":
         return _built_in(split, source, target)
+    if corpus not in RECIPES:
+        raise ValueError(f"corpus: expected one of {', '.join(RECIPES)}, got {corpus!r}, which has no files")
     recipe = RECIPES[corpus]
     if split not in recipe.splits:
         raise ValueError(f'split: expected one of {", ".join(recipe.splits)}, got "{split}"')

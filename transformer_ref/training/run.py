@@ -19,7 +19,7 @@ from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import save_checkpoint, save_training
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.processes import ALONE, Processes
-from transformer_ref.training.recipes import RECIPES, SIZES
+from transformer_ref.training.recipes import RECIPES, SIZES, Recipe
 from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
 
 SECONDS_BETWEEN_SAVES = 120.0
@@ -47,15 +47,16 @@ class Run(NamedTuple):
 
 def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple[str, str],
             config: TrainingConfig, device: torch.device, size: str | None = None,
-            processes: Processes = ALONE, dropout: float | None = None) -> Run:
+            processes: Processes = ALONE, dropout: float | None = None, recipe: Recipe | None = None) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
-    corpus: the recipe's name; languages: of source and target; config: the recipe's, perhaps changed.
+    corpus: its name, and that of its recipe where none is given; languages: of source and target.
+    config: the recipe's, perhaps changed.
     size: one of SIZES instead of the recipe's own; processes: those that train together.
     dropout: instead of the recipe's or the size's; the longer the training, the more of it pays.
     Raises ValueError for a split that holds no pair to learn from.
     """
-    recipe = RECIPES[corpus]
+    recipe = recipe or RECIPES[corpus]
     tokenizer = recipe.learn_tokenizer([*train.source, *train.target])
     settings = {**recipe.model, **(SIZES[size] if size else {}), **({} if dropout is None else {"dropout": dropout})}
     model_config = ModelConfig(tokenizer.size, tokenizer.size, **settings)
