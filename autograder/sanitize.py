@@ -1,7 +1,7 @@
 """A stranger's HTML for formgrader's page: it may look like something, and it does nothing.
 
-nbgrader's template cleans no markdown cell, and nbconvert's own filter knows no paragraph: it shows `<p>` as letters. So
-both filters are these, named in nbgrader_config.py.
+nbgrader's template cleans no markdown cell, and nbconvert's own filter knows no paragraph: it shows `<p>` as letters.
+So both filters are these, named in nbgrader_config.py.
 """
 
 import re
@@ -19,7 +19,8 @@ TAGS = frozenset(
 )
 PLAIN = {"a": ("title",), "img": ("alt", "title", "width", "height"), "ol": ("start",), "details": ("open",)}
 COLUMNS = ("align", "colspan", "rowspan")
-OF_CODE = re.compile(r"highlight|hll|[a-z][a-z0-9]{0,2}")  # Pygments' classes; Bootstrap's could lay a link over the page
+# Pygments' classes; those of the page's own styles could lay a link over all of it.
+OF_CODE = re.compile(r"highlight|hll|[a-z][a-z0-9]{0,2}")
 ADDRESS = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.IGNORECASE)
 
