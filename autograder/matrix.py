@@ -32,7 +32,7 @@ def print_matrix(ids: Sequence[str]) -> int:
         )
     rows = []
     with Trials() as trials:
-        for assignment in catalogue.ASSIGNMENTS:
+        for assignment in catalogue.assignments():
             for exercise in assignment.exercises:
                 if not ids or exercise.id in ids:
                     rows.append(_examine(trials, assignment, exercise))
