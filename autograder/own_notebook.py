@@ -15,6 +15,14 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+ANSWER = '''def {function}(x):
+    """Every row less its own mean.
+
+    x: (rows, columns) of numbers. Returns the same shape.
+    """
+    ### BEGIN SOLUTION
+    return x - x.mean(dim=-1, keepdim=True)
+    ### END SOLUTION'''
 HINTS = ("a nudge", "a plan of shapes", "pseudocode")
 POINTS = re.compile(r"[\d.]+ points? \([\d.]+ visible, [\d.]+ hidden\)")
 LAST = ("-summary-title", "-progress")  # new exercises come before the cells whose ids end so
@@ -47,10 +55,7 @@ def cells_of(exercise: Exercise) -> list[dict[str, Any]]:
         f"*Difficulty ●○○ · about 10 minutes · {_points(exercise)} · reread "
         f"{exercise.section.chapter}, {exercise.section.title}*"
     )
-    answer = (
-        f'def {function}(x):\n    """Every row less its own mean.\n\n    x: (rows, columns) of numbers.\n'
-        '    Returns the same shape.\n    """\n    ### BEGIN SOLUTION\n    return x - x.mean(dim=-1, keepdim=True)\n    ### END SOLUTION'
-    )
+    answer = ANSWER.format(function=function)
     return [
         _markdown(f"{exercise.id}-task", task),
         _markdown(f"{exercise.id}-hints", _hints(exercise)),

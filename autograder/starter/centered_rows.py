@@ -20,7 +20,7 @@ def table(generator: torch.Generator, rows: int, columns: int) -> Case:  # CHANG
     return Case((normal(generator, rows, columns, dtype=torch.float64),))
 
 
-BY_HAND = torch.tensor([[1.0, 2.0, 6.0], [0.0, 4.0, 5.0]])  # CHANGE: so small that it can be done on paper
+BY_HAND = torch.tensor([[1.0, 2.0, 6.0], [0.0, 4.0, 8.0]])  # CHANGE: so small that it can be done on paper
 
 EXERCISE = Exercise(
     id="centered-rows",
