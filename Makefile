@@ -84,7 +84,13 @@ $(READY): $(VENV)/.requirements pyproject.toml
 site: build/site/index.html
 	$(SAY)'the book: build/site/index.html'
 
-build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book exercises) $(PACKAGE)
+# nbgrader writes exercises/ anew each time it tells the gradebook of an assignment: what counts is what is in them.
+.PHONY: FORCE
+build/.exercises: FORCE
+	@mkdir -p build; cksum $(filter-out exercises/own_%,$(sort $(call files,exercises))) </dev/null >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book) build/.exercises $(PACKAGE)
 	$(SAY)'building the book (about 2 minutes the first time) ...'
 	@mkdir -p build
 	@$(PYTHON_HERE) book/build.py
@@ -93,7 +99,7 @@ build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book exercises
 release: build/.release
 	$(SAY)'the exercises: exercises/'
 
-build/.release: $(READY) $(call files,solutions) $(GRADER) $(PACKAGE)
+build/.release: $(READY) $(call files,solutions own) $(GRADER) $(PACKAGE)
 	$(SAY)'making exercises/ from solutions/ ...'
 	@mkdir -p build
 	@$(PYTHON_HERE) -m autograder release
@@ -117,7 +123,7 @@ course:
 sample-class: build/sample_class/grades.csv
 	$(SAY)'the sample class: build/sample_class/grades.csv, feedback in build/sample_class/classroom/feedback'
 
-build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions exercises tests/grading) $(GRADER) $(PACKAGE)
+build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions tests/grading) build/.exercises $(GRADER) $(PACKAGE)
 	$(SAY)'grading a sample class of eight with nbgrader (about 2 minutes) ...'
 	@$(PYTHON_HERE) tests/grading/sample_class.py build/sample_class
 	@touch $@
@@ -139,16 +145,19 @@ serve: setup site
 	  $(BIN)/python -c "import socket; socket.create_server(('127.0.0.1', $$port)).close()" 2>/dev/null \
 	    || { echo "port $$port is taken; choose others: make serve PORT=8001 JUPYTER_PORT=8889"; exit 1; }; \
 	done
-	@token=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(16))'); \
+# Both run beside this shell, which waits for a signal or for Jupyter's end and then ends both. formgrader's address goes by
+# way of Jupyter's log-in: opened first, its own would be given a cookie that is good for formgrader's pages alone.
+	@token=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(16))'); at=http://127.0.0.1:$(JUPYTER_PORT); \
 	  echo 'the book     http://127.0.0.1:$(PORT)/'; \
-	  echo "JupyterLab   http://127.0.0.1:$(JUPYTER_PORT)/lab/tree/exercises?token=$$token"; \
-	  echo "formgrader   http://127.0.0.1:$(JUPYTER_PORT)/formgrader/manage_assignments?token=$$token (for teachers)"; \
+	  echo "JupyterLab   $$at/lab/tree/exercises?token=$$token"; \
+	  echo "formgrader   $$at/login?next=%2Fformgrader%2Fmanage_assignments&token=$$token (for teachers)"; \
 	  echo 'Ctrl-C ends both.'; \
-	  trap 'kill $$book 2>/dev/null || true' EXIT; \
+	  trap 'kill $$book $$lab 2>/dev/null; wait' EXIT; trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	  $(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory build/site >/dev/null 2>&1 & book=$$!; \
 	  $(PYTHON_HERE) -m jupyter lab --no-browser --log-level=ERROR --ServerApp.answer_yes=True \
 	    --ServerApp.port=$(JUPYTER_PORT) --ServerApp.port_retries=0 --IdentityProvider.token=$$token \
-	    $(if $(filter 0,$(shell id -u)),--allow-root)
+	    $(if $(filter 0,$(shell id -u)),--allow-root) & lab=$$!; \
+	  wait $$lab
 
 # --- checks, tidying -------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ c.FeedbackPage.book = "http://127.0.0.1:8000"  # where your class reads the book
 
 # Formgrader: what it shows of a learner's outputs runs no scripts, and its formulas ask nothing of the network.
 c.HTMLExporter.sanitize_html = True
+c.HTMLExporter.filters = {
+    "markdown2html": "autograder.sanitize.markdown2html",
+    "clean_html": "autograder.sanitize.clean_html",
+}
 ours, theirs = Path(autograder.__file__).parent, Path(nbgrader.__file__).parent
 templates = [ours / "pages", theirs / "server_extensions" / "formgrader" / "templates"]
 c.HTMLExporter.extra_template_basedirs = [str(path) for path in templates]

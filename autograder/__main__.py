@@ -14,6 +14,7 @@ COMMANDS = {  # name -> (module, what it does)
     "export": ("export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
     "similar": ("similar", "one page for the teacher: which submissions share more than the task explains"),
     "benchmark": ("benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
+    "new-exercise": ("new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
     "release": ("release", "make exercises/ from solutions/, once the solutions earn everything"),
 }
 
@@ -35,6 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    except Exception as error:
+        if (place := _in_own_exercises(error)) is None:
+            raise
+        print(place, file=sys.stderr)
+        return 2
+
+
+def _in_own_exercises(error: Exception) -> str | None:
+    """Where in a teacher's own exercises an error arose, or None when it is not theirs."""
+    own = sys.modules.get("autograder.catalogue.own")  # what was not imported raised nothing
+    return own.blame(error) if own else None
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ def examine(root: Path) -> Iterator[Finding]:
     yield _kernel()
     yield from _shadows(root)
     yield _released(root)
+    for trouble in catalogue.troubles():
+        yield Finding("own exercises", trouble, "Put it right; all other assignments can be graded.", fatal=False)
     try:
         settings = results.configuration(root)
     except Exception as error:  # the file is Python, and can fail in every way
@@ -140,7 +142,7 @@ def _shadows(root: Path) -> Iterator[Finding]:
 
 def _released(root: Path) -> Finding:
     about = "exercises"
-    names = catalogue.ASSIGNMENTS
+    names = catalogue.assignments()
     missing = [each.id for each in names if not course.notebook_path(root, "exercises", each).is_file()]
     if len(missing) == len(names):
         return Finding(about, f"none of the {len(names)} assignments is in exercises/", "make release")

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from autograder import catalogue, compare, rules
+from autograder.course import CourseError
 from autograder.diagnose import Outcome, diagnose
 from autograder.exercise import Exercise, Probe
 from autograder.observe import LocalPeer, Peer, PeerGone, Subject
@@ -50,7 +51,10 @@ def draw_key(secret: bytes, assignment: str, exercise: str, source: str) -> byte
 
 def judge_in_notebook(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
     """What a learner's own check shows: visible probes, judged in the same process."""
-    exercise = catalogue.find(exercise_id)
+    try:
+        exercise = catalogue.find(exercise_id)
+    except CourseError as error:
+        return outcome_of(None, f"check: {error}")
     if exercise is None:
         return outcome_of(
             None,

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from autograder import catalogue, course
+from autograder import catalogue, course, own_notebook
 from autograder.exercise import Assignment, Exercise
 from autograder.trial import Trials
 from autograder.verdict import Verdict
@@ -29,6 +29,7 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
     root = root or course.find_root()
     for assignment in _chosen(ids):
         print(f"{assignment.id}: checking that the solutions earn everything ...", flush=True)
+        own_notebook.refresh(root, assignment)
         for exercise, verdict in judged_cells(root, "solutions", assignment):
             if not verdict.passed:
                 raise course.CourseError(
@@ -47,6 +48,8 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
             f"{assignment.id}: released to {course.notebook_path(root, 'exercises', assignment).relative_to(root)}",
             flush=True,
         )
+    for trouble in [] if ids else catalogue.troubles():
+        raise course.CourseError(trouble)
     return 0
 
 
@@ -77,6 +80,6 @@ def answer_cells(root: Path, step: str, assignment: Assignment) -> dict[str, str
 def _chosen(ids: Sequence[str]) -> list[Assignment]:
     for name in ids:
         if catalogue.find_assignment(name) is None:
-            known = ", ".join(assignment.id for assignment in catalogue.ASSIGNMENTS)
+            known = ", ".join(assignment.id for assignment in catalogue.assignments())
             raise course.CourseError(f"There is no assignment {name!r}. The assignments are: {known}.")
-    return [assignment for assignment in catalogue.ASSIGNMENTS if not ids or assignment.id in ids]
+    return [assignment for assignment in catalogue.assignments() if not ids or assignment.id in ids]

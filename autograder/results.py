@@ -130,7 +130,7 @@ def find_assignment(assignment_id: str) -> Assignment:
     """The assignment of that id. Raises CourseError naming those there are."""
     assignment = catalogue.find_assignment(assignment_id)
     if assignment is None:
-        known = ", ".join(assignment.id for assignment in catalogue.ASSIGNMENTS)
+        known = ", ".join(assignment.id for assignment in catalogue.assignments())
         raise CourseError(f"There is no assignment {assignment_id!r}. The assignments are: {known}.")
     return assignment
 

@@ -24,6 +24,7 @@ WANTED = {
         ("es5/tex-chtml.js", "mathjax/tex-chtml.js"),
         ("es5/output/chtml/fonts/woff-v2", "mathjax/output/chtml/fonts/woff-v2"),
         *((f"es5/input/tex/extensions/{name}.js", f"mathjax/input/tex/extensions/{name}.js") for name in EXTENSIONS),
+        ("es5/ui/safe.js", "mathjax/ui/safe.js"),  # for formgrader, which sets students' formulas
         ("LICENSE", "mathjax/LICENSE"),
     ],
     "@jupyter-widgets/html-manager@1.0.15": [

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import autograder
 import transformer_ref
+from autograder.catalogue import own
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
@@ -28,8 +29,10 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
     """What a grade depends on beside the submission, each as a short text that changes when it does."""
     catalogue = GRADER / "catalogue"
     chapter = catalogue / f"ch{assignment[:2]}.py"
+    entries = {"your own exercises": own.sources(assignment)} if assignment.startswith(own.PREFIX) else {}
+    entries = entries or {f"the catalogue ({chapter.name})": [chapter]}
     return {
-        f"the catalogue ({chapter.name})": _digest(chapter, catalogue / "parts.py"),
+        **{what: _digest(*files, catalogue / "parts.py") for what, files in entries.items()},
         "the released notebook": _digest(*sorted(released.rglob("*.ipynb"))),
         **installed(),
     }

@@ -23,6 +23,7 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 
 from autograder import catalogue, course, intake
+from autograder.catalogue import own
 from autograder.course import CourseError
 from autograder.grade.parcel import Batch, Result
 from autograder.grade.worker import split
@@ -111,6 +112,8 @@ class Classroom:
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and (name == "exercises" or path.suffix != ".ipynb"):
                     files[f"{name}/{self.assignment}/{path.relative_to(folder)}"] = path.read_bytes()
+        for path in own.sources(self.assignment):
+            files[str(path.relative_to(self.root))] = path.read_bytes()
         files["classroom/secret"] = course.secret(self.root)
         settings = copy.deepcopy(self._app.config)
         settings.CourseDirectory.pop("db_url", None)  # may hold a password, and is no business of a worker

@@ -59,6 +59,7 @@ class Bench:
             path.touch(mode=0o600)
             path.write_bytes(content)
         self._classroom.mkdir(exist_ok=True)
+        os.chdir(self._root)  # the course is found from here, and own exercises with it
         self._gradebook, self._entry = batch.gradebook, catalogue.find_assignment(batch.assignment)
         self._released = intake.released_notebook(self._root, self._entry) if self._entry else None
         self._app = AutogradeApp(config=pickle.loads(batch.configuration))
@@ -67,7 +68,6 @@ class Bench:
         coursedir.assignment_id = batch.assignment
         for name, value in FOLDERS.items():
             setattr(coursedir, name, value)
-        os.chdir(self._root)  # the course is found from here
 
     def grade(self, submission: Submission) -> Result:
         """Take in, run and judge one submission. Whatever is wrong with it becomes the result's failure.

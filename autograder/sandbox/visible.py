@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autograder.exercise import Assignment
 
-PACKAGES = ("transformer_ref", "autograder")
+PACKAGES = ("transformer_ref", "autograder", "own")
 LEARNERS_SIDE = (
     "autograder.check",
     "autograder.wire",

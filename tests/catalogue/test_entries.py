@@ -13,7 +13,7 @@ from autograder.observe import LocalPeer
 from autograder.sandbox import visible
 from autograder.verdict import WIDTH, render
 
-EXERCISES = list(catalogue.exercises().values())
+EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]
 KNOWN = [(e, m) for e in EXERCISES for m in e.misconceptions]
 KEYS = [draw_key(b"secret", "assignment", "exercise", f"submission {n}") for n in range(3)]
 

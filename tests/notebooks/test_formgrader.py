@@ -1,5 +1,7 @@
 """A teacher's clicks in nbgrader's formgrader, in real JupyterLab: grade, look, correct, give feedback."""
 
+import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,11 @@ sys.path.append(str(ROOT / "tests" / "grading"))  # where the sample class lives
 import sample_class
 from sample_class import ASSIGNMENT
 
+STRANGERS = (  # what `test_strangers_pages` tries one by one, here on nbgrader's own page
+    'mine: <img src=x onerror="window.struck=1"> <script>window.struck=1</script> '
+    '$\\mmlToken{mi}[href="javascript:window.struck=1"]{click}$ $\\href{javascript:window.struck=1}{click}$'
+)
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -25,21 +32,45 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / mathjax, folder / mathjax)
     answers = sample_class.answers()
     for student in ("no-scaling", "perfect"):
-        sample_class.submit(folder, student, answers[student])
+        path = sample_class.submit(folder, student, answers[student])
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook["cells"].append(
+            {"cell_type": "markdown", "id": f"own-{student}", "metadata": {}, "source": STRANGERS}
+        )
+        path.write_text(json.dumps(notebook), encoding="utf-8")
     released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
     assert released.returncode == 0, released.stdout
     return folder
 
 
 @pytest.fixture(scope="module")
-def page(course: Path, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """JupyterLab, started in the course's folder as `make serve` starts it."""
-    home = tmp_path_factory.mktemp("lab")
-    with serving(home, course) as (address, token):
-        opened = browser.new_page(viewport={"width": 1400, "height": 1000})
-        opened.goto(f"{address}/lab?token={token}", timeout=PATIENCE)
-        yield opened
-        opened.close()
+def lab(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """JupyterLab, started in the course's folder as `make serve` starts it: its address and its token."""
+    with serving(tmp_path_factory.mktemp("lab"), course) as running:
+        yield running
+
+
+@pytest.fixture
+def page(lab: tuple[str, str], browser: Browser) -> Iterator[Page]:
+    address, token = lab
+    opened = browser.new_page(viewport={"width": 1400, "height": 1000})
+    opened.goto(f"{address}/lab?token={token}", timeout=PATIENCE)
+    yield opened
+    opened.close()
+
+
+def test_the_address_of_formgrader_that_make_serve_prints_logs_in_to_all_of_jupyter(
+    lab: tuple[str, str], browser: Browser
+) -> None:
+    address, token = lab
+    printed = re.search(r"^.*formgrader +\$\$at(/\S+token=)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    fresh = browser.new_context()
+    opened = fresh.new_page()
+    opened.goto(f"{address}{printed[1]}{token}", timeout=PATIENCE)
+    expect(opened.locator("tbody tr", has_text=ASSIGNMENT.id)).to_be_visible(timeout=PATIENCE)
+    asked = "fetch('/files/book/assets/vendor/mathjax/tex-chtml.js').then(reply => [reply.status, reply.redirected])"
+    assert opened.evaluate(asked) == [200, False]
+    fresh.close()
 
 
 def grade(formgrader: FrameLocator, student: str) -> None:
@@ -74,6 +105,10 @@ def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page
     shown = formgrader.locator("#notebook-container").first
     expect(shown).to_contain_text("division by the square root of d_k is missing", timeout=PATIENCE)
     expect(shown.locator("mjx-container").nth(4)).to_be_visible(timeout=PATIENCE)
+    mine = shown.locator(".text_cell", has_text="mine:")
+    expect(mine.locator("mjx-container").first).to_be_visible(timeout=PATIENCE)
+    assert mine.locator("a, script, [onerror]").count() == 0
+    assert mine.evaluate("() => window.struck") is None
     assert [url for url in requested if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
     assert failed == []
 

@@ -2,8 +2,13 @@
 
 import os
 import re
+import shlex
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,3 +65,75 @@ def test_setup_does_again_only_what_a_changed_file_asks_for(root: Path, tmp_path
     assert "pip" not in make(tmp_path, "-n", "setup").stdout
     os.utime(tmp_path / "requirements.txt", (100, 100))
     assert "install -r requirements.txt" in make(tmp_path, "-n", "setup").stdout
+
+
+def built(root: Path, folder: Path) -> None:
+    """A course whose environment and book are newer than all that they are made of."""
+    for number, name in enumerate(["Makefile", "requirements.txt", "pyproject.toml", "_config.yml", "_toc.yml"]):
+        shutil.copy(root / name, folder)
+        os.utime(folder / name, (number, number))
+    (folder / "exercises" / "a").mkdir(parents=True)
+    (folder / "exercises" / "a" / "b.ipynb").write_text("{}")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for number, stamp in enumerate([".created", ".torch", ".requirements", ".ready"]):
+        (folder / ".venv" / stamp).touch()
+        os.utime(folder / ".venv" / stamp, (100 + number, 100 + number))
+    make(folder, "build/.exercises")
+    (folder / "build" / "site").mkdir()
+    (folder / "build" / "site" / "index.html").touch()
+
+
+def test_an_exercise_written_anew_with_the_same_content_builds_no_book(root: Path, tmp_path: Path) -> None:
+    built(root, tmp_path)
+    stamp, exercise = tmp_path / "build" / ".exercises", tmp_path / "exercises" / "a" / "b.ipynb"
+    before = stamp.stat().st_mtime_ns
+    os.utime(exercise)
+    make(tmp_path, "build/.exercises")
+    assert stamp.stat().st_mtime_ns == before
+    exercise.write_text('{"cells": []}')
+    make(tmp_path, "build/.exercises")
+    assert stamp.stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize(
+    ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGHUP, True), (signal.SIGINT, True)]
+)
+def test_no_signal_leaves_a_server_of_serve_behind(
+    root: Path, tmp_path: Path, number: signal.Signals, whole_group: bool
+) -> None:
+    """`kill` reaches make alone; a closed terminal and Ctrl-C reach all that runs in it."""
+    built(root, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f"""#!/bin/bash
+[ "$1" = -m ] || exec {shlex.quote(sys.executable)} "$@"
+echo $$ > "$2.new"; mv "$2.new" "$2.pid"
+exec sleep 600
+""")
+    python.chmod(0o755)
+    ports = [f"{name}={free_port()}" for name in ("PORT", "JUPYTER_PORT")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    with subprocess.Popen(
+        ["make", "serve", *ports],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as serving:
+        said = []
+        for line in serving.stdout:
+            said.append(line)
+            if "Ctrl-C" in line:
+                break
+        files = [tmp_path / f"{name}.pid" for name in ("http.server", "jupyter")]
+        while serving.poll() is None and not all(file.exists() for file in files):
+            time.sleep(0.05)
+        processes = [int(file.read_text()) for file in files]
+        (os.killpg if whole_group else os.kill)(serving.pid, number)
+    assert [process for process in processes if Path(f"/proc/{process}").exists()] == []
+    assert "/login?next=%2Fformgrader%2Fmanage_assignments&token=" in "".join(said)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]

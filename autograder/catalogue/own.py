@@ -1,0 +1,198 @@
+"""A teacher's own exercises: a folder `own` that no update of the course touches, read into the same entries.
+
+    own/own_week3/__init__.py         what the assignment's notebook may import, in settings
+    own/own_week3/centered_rows.py    one exercise, as EXERCISE; its file bears its id
+    own/own_week3/test_centered_rows.py
+
+A folder that cannot be read is a trouble of its own: it is said with file and line, and stops nothing else.
+"""
+
+import ast
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from autograder.course import MARKER, CourseError
+from autograder.exercise import Assignment, Exercise
+
+FOLDER, PREFIX = "own", "own_"
+NOT_AN_EXERCISE = ("_", "test_")  # how the names of a folder's other files begin
+_READ: dict[Path, tuple[tuple, "Own"]] = {}  # a folder is read once, and again when a file of it has changed
+LOOKED_AT = {"inputs", "state", "gradients", "training", "generator"}  # what Probe.also may name
+
+
+class Own(NamedTuple):
+    """What the folder holds: assignments, and for each folder that cannot be read (its name), why."""
+
+    assignments: tuple[Assignment, ...] = ()
+    troubles: Mapping[str, str] = {}
+
+
+def folder() -> Path | None:
+    """The folder of own exercises: the nearest from here upward, but not beyond the course that we are in; outside of any,
+    the one that was installed beside this package."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return None
+    for place in (here, *here.parents):
+        if _is_own(place / FOLDER):
+            return place / FOLDER
+        if (place / MARKER).is_file():
+            return None
+    beside = Path(__file__).resolve().parents[2] / FOLDER
+    return beside if _is_own(beside) else None
+
+
+def read(course: Mapping[str, Exercise]) -> Own:
+    """All that can be read of the folder. course: the course's own exercises by id, whose ids are taken."""
+    place = folder()
+    if place is None:
+        return Own()
+    files = sorted(place.glob(f"{PREFIX}*/*.py"))
+    state = tuple((path, path.stat().st_mtime_ns) for path in files)
+    if place not in _READ or _READ[place][0] != state:
+        _READ[place] = state, _read(place, course)
+    return _READ[place][1]
+
+
+def sources(assignment_id: str) -> list[Path]:
+    """The files that an own assignment is made of; none for an assignment of the course."""
+    place = folder()
+    if place is None or not assignment_id.startswith(PREFIX):
+        return []
+    return [place / "__init__.py", *sorted((place / assignment_id).glob("*.py"))]
+
+
+def blame(error: BaseException) -> str | None:
+    """`own/own_week3/x.py, line 12: NameError: ...` for what was raised in a file of the folder, else None."""
+    place = folder()
+    if place is None:
+        return None
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename or "", error.lineno))
+    for filename, line in reversed(frames):
+        if place in Path(filename).parents:
+            said = error.msg if isinstance(error, SyntaxError) else error
+            return f"{Path(filename).relative_to(place.parent)}, line {line}: {type(error).__name__}: {said}"
+    return None
+
+
+def _is_own(place: Path) -> bool:
+    return (place / "__init__.py").is_file()
+
+
+def _read(place: Path, course: Mapping[str, Exercise]) -> Own:
+    _make_importable(place)
+    assignments, troubles = [], {}
+    taken = dict.fromkeys(course, "the course")
+    for package in sorted(place.glob(f"{PREFIX}*")):
+        if _is_own(package):
+            try:
+                assignments.append(_assignment(package, course, taken))
+            except CourseError as trouble:
+                troubles[package.name] = str(trouble)
+    return Own(tuple(assignments), troubles)
+
+
+def _make_importable(place: Path) -> None:
+    """Let `import own` find this folder, wherever it lies, as its files are now."""
+    loaded = sys.modules.get(FOLDER)
+    same = loaded is not None and Path(loaded.__file__ or "").parent == place
+    for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
+        if not same or not (name == FOLDER or name.rpartition(".")[2].startswith("test_")):  # a test may be asking
+            del sys.modules[name]
+    importlib.invalidate_caches()
+    if not same:
+        spec = importlib.util.spec_from_file_location(
+            FOLDER, place / "__init__.py", submodule_search_locations=[str(place)]
+        )
+        sys.modules[FOLDER] = importlib.util.module_from_spec(spec)  # its file holds a docstring: nothing is run
+
+
+def _assignment(package: Path, course: Mapping[str, Exercise], taken: dict[str, str]) -> Assignment:
+    settings = _imported(f"{FOLDER}.{package.name}")
+    borrowed = tuple(getattr(settings, "COURSE_EXERCISES", ()))
+    if unknown := [name for name in borrowed if name not in course]:
+        raise CourseError(f"{_named(package)}/__init__.py: COURSE_EXERCISES: the course has no {unknown[0]!r}")
+    files = [path for path in sorted(package.glob("*.py")) if not path.name.startswith(NOT_AN_EXERCISE)]
+    own = sorted((_exercise(package, path, taken) for path in files), key=_order)
+    taken.update((exercise.id, _named(package)) for exercise in own)
+    return Assignment(
+        id=package.name,
+        notebook=package.name.removeprefix(PREFIX),
+        exercises=(*(course[name] for name in borrowed), *own),
+        visible_modules=tuple(getattr(settings, "VISIBLE_MODULES", ())),
+        files=tuple(getattr(settings, "FILES", ())),
+    )
+
+
+def _exercise(package: Path, path: Path, taken: Mapping[str, str]) -> Exercise:
+    exercise = getattr(_imported(f"{FOLDER}.{package.name}.{path.stem}"), "EXERCISE", None)
+    for wrong in _wrong(exercise, path.stem.replace("_", "-"), taken):
+        raise CourseError(f"{_named(package)}/{path.name}, line {_line_of_entry(path)}: {wrong}")
+    return exercise
+
+
+def _wrong(exercise: object, file: str, taken: Mapping[str, str]) -> Iterator[str]:
+    """What is not as it must be in an entry, one sentence each."""
+    if not isinstance(exercise, Exercise):
+        yield f"EXERCISE: expected an Exercise, got {type(exercise).__name__}. A file that is none begins with _"
+        return
+    if exercise.id != file:
+        yield f"id: expected {file!r}, as the file is called, got {exercise.id!r}"
+    if exercise.id in taken:
+        yield f"id: {exercise.id!r} is taken by {taken[exercise.id]}; choose another, for the file too"
+    if not exercise.names or set(exercise.names) - set(exercise.reference):
+        yield f"names: expected some of those that reference holds, got {exercise.names!r}"
+    for kind, points, probes in (
+        ("visible", exercise.visible_points, exercise.visible),
+        ("hidden", exercise.hidden_points, exercise.hidden),
+    ):
+        if points > 0 and not probes:
+            yield f"probes: expected a {kind} one, since {kind}_points is {points:g}"
+    for what, entries in (
+        ("probes", exercise.probes),
+        ("misconceptions", exercise.misconceptions),
+        ("variants", exercise.variants),
+    ):
+        if twice := [name for name, times in Counter(entry.name for entry in entries).items() if times > 1]:
+            yield f"{what}: expected different names, got {twice[0]!r} twice"
+    for probe in exercise.probes:
+        if unknown := set(probe.also) - LOOKED_AT:
+            yield f"also of {probe.name!r}: expected some of {', '.join(sorted(LOOKED_AT))}, got {sorted(unknown)[0]!r}"
+    if len(exercise.hints) != 3:
+        yield f"hints: expected a nudge, a plan and pseudocode, got {len(exercise.hints)}"
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a teacher's file can raise anything, SystemExit too
+        raise CourseError(blame(error) or f"{name}: {type(error).__name__}: {error}") from error
+
+
+def _named(package: Path) -> str:
+    return f"{FOLDER}/{package.name}"
+
+
+def _line_of_entry(path: Path) -> int:
+    """Where the file says EXERCISE = ...; 1 when it does not."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(getattr(name, "id", "") == "EXERCISE" for name in node.targets):
+            return node.lineno
+    return 1
+
+
+def _order(exercise: Exercise) -> tuple:
+    """By number as people count: 2 before 10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in exercise.number.split(".")], exercise.id

@@ -1,0 +1,184 @@
+"""The shell blocks of the teacher's pages, run one after another as a teacher would type them.
+
+A new block is walked by itself. A comment of MyST's right above a block says what is special about it:
+
+    % not walked: REASON        it needs a program, a network or a person that a test does not have
+    % on another machine        it runs in a course just set up elsewhere, to which CARRIED was brought
+    % next year                 it runs in a copy, since what comes after still needs this year's class
+
+A Python block below a paragraph that ends in "into `answer.py`:" is written into that file. Before work is collected or
+graded for the first time, the class hands it in.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "book" / "teach"
+CARRIED = "class.tar.gz"
+FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w+)\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"^ *% *(.+)\n\Z", re.MULTILINE)
+INTO = re.compile(r"into\s+`([\w./]+)`:\s*\Z")
+NOT_WALKED, ELSEWHERE, NEXT_YEAR = "not walked:", "on another machine", "next year"
+PLACES = ("", ELSEWHERE, NEXT_YEAR)
+
+WRONG = "def row_means(x):\n    return x - x.mean()\n"  # what Bob hands in, where that is asked for
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of a page. place: where it is run; why_not: why it is not; into: the file it is written into."""
+
+    page: str
+    kind: str
+    body: str
+    place: str = ""
+    why_not: str = ""
+    into: str = ""
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands of a shell block, each on one line."""
+        if self.kind != "bash":
+            return []
+        lines = self.body.replace("\\\n", " ").splitlines()
+        return [re.sub(r" +", " ", line.strip()) for line in lines if line.strip()]
+
+
+def pages() -> list[str]:
+    """The names of the teacher's pages, in the order of the table of contents."""
+    listed = re.findall(r"file: teach/(\w+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.md"))
+    return listed
+
+
+def blocks(page: str, text: str) -> list[Block]:
+    """All fenced blocks of a page. Raises ValueError for a comment above one that says nothing known."""
+    found = []
+    for match in FENCE.finditer(text):
+        before = text[: match.start()]
+        comment = COMMENT.search(before)
+        said = comment[1].strip() if comment else ""
+        if not said.startswith(NOT_WALKED) and said not in PLACES:
+            wanted = ", ".join(filter(None, (*PLACES, f"{NOT_WALKED} ...")))
+            raise ValueError(f"{page}: a comment above a block: expected one of {wanted}, got {said!r}")
+        why_not = said.removeprefix(NOT_WALKED).strip() if said.startswith(NOT_WALKED) else ""
+        into = INTO.search(before) if match["kind"] == "python" else None
+        place = "" if why_not else said
+        found.append(Block(page, match["kind"], match["body"], place, why_not, into[1] if into else ""))
+    return found
+
+
+def all_blocks() -> list[Block]:
+    """The blocks of all pages, in order."""
+    return [block for page in pages() for block in blocks(page, (FOLDER / f"{page}.md").read_text(encoding="utf-8"))]
+
+
+class Walk:
+    """A course in which the pages' commands are run. said: (page, command) -> what it printed, of the last time."""
+
+    def __init__(self, course: Path) -> None:
+        self.course, self.said = course, {}
+        self._exports: list[str] = []
+        self._places = {"": course}
+
+    def go(self, block: Block) -> None:
+        """Do what one block says."""
+        if block.why_not:
+            return
+        if block.into:
+            (self.course / block.into).write_text(block.body, encoding="utf-8")
+        for command in block.commands:
+            if command.startswith("export "):
+                self._exports.append(command)
+                continue
+            folder = self._place(block.place)
+            words = shlex.split(command)
+            if words[:2] == ["nbgrader", "zip_collect"] and words[2:]:
+                hand_in_by_zip(folder, words[2])
+            elif words[:4] == ["python", "-m", "autograder", "grade"]:
+                hand_in(folder, words[4])
+            self.said[block.page, command] = say(folder, "\n".join([*self._exports, command]))
+
+    def _place(self, name: str) -> Path:
+        if name not in self._places:
+            folder = self.course.parent / name.replace(" ", "_") / "course"
+            if name == NEXT_YEAR:
+                shutil.copytree(self.course, folder)
+            else:
+                set_up(folder)
+                shutil.copy(self.course / CARRIED, folder)
+            self._places[name] = folder
+        return self._places[name]
+
+
+def set_up(folder: Path) -> None:
+    """A course as it is after `git clone`, with nobody's work."""
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "nbgrader_config.py", folder)
+    for step in ("solutions", "exercises"):
+        shutil.copytree(ROOT / step, folder / step, ignore=shutil.ignore_patterns("own_*", ".ipynb_checkpoints"))
+
+
+def say(folder: Path, command: str) -> str:
+    """Run one command of a page as a shell would, in a folder; what it printed, when it succeeded."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), environment["PATH"]])
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, capture_output=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def hand_in(folder: Path, assignment: str) -> None:
+    """Put the class's work where it is graded, unless somebody's is there."""
+    if not list((folder / "classroom" / "submitted").glob(f"*/{assignment}")):
+        for student, notebook in work(folder, assignment).items():
+            path = folder / "classroom" / "submitted" / student / assignment / f"{name_of(folder, assignment)}.ipynb"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def hand_in_by_zip(folder: Path, assignment: str) -> None:
+    """Put what Canvas lets a teacher download where it is collected."""
+    archive = folder / "classroom" / "downloaded" / assignment / "archive"
+    archive.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive / "submissions.zip", "w") as zipped:
+        for student, notebook in work(folder, assignment).items():
+            name = f"{name_of(folder, assignment)}.ipynb"
+            zipped.writestr(f"student{student}_{student}_9{len(zipped.namelist())}_{name}", json.dumps(notebook))
+
+
+def work(folder: Path, assignment: str) -> dict[str, dict]:
+    """Student -> notebook. 501 answers all as the solution does, 502 nothing but the page's own wrong answer."""
+    released, solved = (
+        json.loads((folder / step / assignment / f"{name_of(folder, assignment)}.ipynb").read_text(encoding="utf-8"))
+        for step in ("exercises", "solutions")
+    )
+    answers = {
+        cell["id"]: re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", "".join(cell["source"]), flags=re.MULTILINE)
+        for cell in solved["cells"]
+        if cell["metadata"].get("nbgrader", {}).get("solution")
+    }
+    return {"501": with_answers(released, answers), "502": with_answers(released, {"row-means": WRONG})}
+
+
+def with_answers(released: dict, answers: dict[str, str]) -> dict:
+    """The released notebook with these cells answered."""
+    notebook = json.loads(json.dumps(released))
+    for cell in notebook["cells"]:
+        cell["source"] = answers.get(cell["id"], cell["source"])
+    return notebook
+
+
+def name_of(folder: Path, assignment: str) -> str:
+    """The name of an assignment's notebook."""
+    (path,) = (folder / "exercises" / assignment).glob("*.ipynb")
+    return path.stem
