@@ -32,6 +32,7 @@ class Student:
     first_name: str = ""
     last_name: str = ""
     email: str = ""
+    lms_user_id: str = ""
 
     @property
     def name(self) -> str:
@@ -126,6 +127,15 @@ def gradebook_of(places: CourseDirectory) -> Gradebook:
         raise CourseError(f"The gradebook {where} cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
+def read_roster(root: Path) -> tuple[Student, ...]:
+    """Everyone in the gradebook; nobody where there is none yet. Raises CourseError when it cannot be read."""
+    places = directory(root)
+    if not has_gradebook(places):
+        return ()
+    with gradebook_of(places) as gradebook:
+        return tuple(_student(row) for row in gradebook.students)
+
+
 def find_assignment(assignment_id: str) -> Assignment:
     """The assignment of that id. Raises CourseError naming those there are."""
     assignment = catalogue.find_assignment(assignment_id)
@@ -216,7 +226,7 @@ def _judged(cell: NotebookNode | None) -> tuple[dict[str, Any], str]:
 
 
 def _student(row: Any) -> Student:
-    return Student(row.id, row.first_name or "", row.last_name or "", row.email or "")
+    return Student(row.id, row.first_name or "", row.last_name or "", row.email or "", row.lms_user_id or "")
 
 
 def _graded(places: CourseDirectory, assignment: Assignment, student: Student, row: SubmittedAssignment) -> Graded:
