@@ -74,7 +74,9 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example:
     arguments = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
     inputs = tuple((name, written(value)) for name, value in arguments)
     right, mistaken = written(outcome.expected.result), written(outcome.got.result)
-    if right == mistaken or isinstance(outcome.got.result, Structure):  # what differs is not in the result itself
+    if isinstance(outcome.got.result, Structure):  # no result came, since the class does not hold what it should
+        mistaken = named(exercise, outcome, outcome.difference.text)
+    elif right == mistaken:  # what differs is not in the result itself
         right, mistaken = "", named(exercise, outcome, outcome.difference.text)
     return Example(outcome.probe.name, inputs, right, mistaken)
 

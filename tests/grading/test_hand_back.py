@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from nbgrader.api import Gradebook
 from sample_class import ASSIGNMENT
 
 from autograder import __main__ as command_line
-from autograder import collect, hand_back, results
+from autograder import catalogue, collect, hand_back, results, reteach
 
 pytestmark = pytest.mark.xdist_group("hand_back")
 
@@ -242,3 +243,26 @@ def test_a_formula_in_a_name_stays_text_in_the_table_for_mail(folder):
     packed = hand_back.for_mail(replace(batch, graded=replace(batch.graded, graded=(evil,))))
     (row,) = list(csv.reader(io.StringIO(packed.files["mail.csv"].decode("utf-8-sig"))))[1:]
     assert row[1:3] == ["'=cmd|' /C calc'!A0", "'@SUM(1)"]
+
+
+def test_a_class_that_does_not_hold_its_projections_has_a_card_with_the_right_result():
+    exercise = catalogue.find("self-attention")
+    misconception = next(each for each in exercise.misconceptions if each.name == "values not projected")
+    example = reteach.card(exercise, misconception).example
+    assert "cannot be read" in example.mistaken
+    assert re.search(r"\d\.\d\d\d", example.right)
+
+
+@pytest.mark.parametrize(
+    ("hint", "sentence"),
+    [
+        ("a = f(x); b = f(x)", "a = f(x); b = f(x)"),
+        ("a and b of (..., d) are spread", "a and b of (..., d) are spread"),
+        ("x is (n,), its sum is one number", "x is (n,), its sum is one number"),
+        ("ids (B, T) choose rows", "ids (B, T) choose rows"),
+        ("a vector times a matrix", "A vector times a matrix"),
+        ("which axis has it?", "Which axis has it?"),
+    ],
+)
+def test_a_hint_is_capitalized_unless_it_begins_with_a_name(hint, sentence):
+    assert reteach.sentence(hint) == sentence
