@@ -25,11 +25,10 @@ c.CourseDirectory.source_with_tests_directory = "classroom/source_with_tests"
 c.CourseDirectory.db_url = f"sqlite:///{classroom / 'gradebook.db'}"
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
 
-# Collecting a zip of Canvas or Moodle: both write the student's number into each file's or folder's name. That number
-# is then the student's id here, and the export finds it again over there.
+# Collecting a zip of Canvas or Moodle: whose a file is, its folder says and never a name that a student chose. Another
+# system's names need a pattern here, c.FileNameCollectorPlugin.named_regexp, which nbgrader then sorts by.
 c.ZipCollectApp.downloaded_directory = "classroom/downloaded"
-numbered = r".*/[^/]*?_(?P<student_id>\d+)_(?:assignsubmission_file_/?|\d+_)(?P<file_id>[^/]+)$"
-c.FileNameCollectorPlugin.named_regexp = numbered
+c.ZipCollectApp.extractor_plugin = "autograder.collect.Extractor"
 
 # Releasing: exercises/ is committed, so it is written over; that is safe because it is generated.
 c.GenerateAssignment.force = True

@@ -5,12 +5,16 @@ the answers as they were handed in. What the notebook printed is left out: an an
 it was asked with.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nbconvert.exporters import Exporter
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import utils
+from nbgrader.api import Gradebook, MissingEntry
 from traitlets import Unicode, default
 
 from autograder import catalogue, pages
@@ -36,17 +40,70 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        known = resources["nbgrader"]
-        return pages.render(
-            "feedback.html.j2",
-            title=pages.title(known["assignment"], known["notebook"]),
-            student=known["student"],
-            score=max(0.0, known["score"]),
-            possible=known["max_score"],
-            penalty=known["late_penalty"],
-            notes=notes_of(nb),
-            sections=_sections(nb, self.book),
-        ), resources
+        return pages.render("feedback.html.j2", **vars(told(nb, resources["nbgrader"], self.book))), resources
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a student is told about one graded notebook; a page or a notebook is made of it."""
+
+    title: str
+    student: str
+    score: float
+    possible: float
+    penalty: float
+    notes: tuple[str, ...]
+    sections: list["Part"]
+
+
+def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
+    """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources."""
+    return Told(
+        title=pages.title(known["assignment"], known["notebook"]),
+        student=_named(known),
+        score=max(0.0, known["score"]),
+        possible=known["max_score"],
+        penalty=known["late_penalty"],
+        notes=notes_of(nb),
+        sections=_sections(nb, book),
+    )
+
+
+def as_notebook(page: Told) -> NotebookNode:
+    """The same as a notebook: what was said as text, the answers as code. Nothing in it has run."""
+    points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
+    late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
+    notes = [f"- {note}" for note in page.notes]
+    cells = [new_markdown_cell("\n\n".join([f"# {page.title}\n\nFeedback for {page.student}", points, *late, *notes]))]
+    for part in page.sections:
+        head = f"## {part.title}: {pages.points(part.points)} of {pages.points(part.possible)} points"
+        reread = [f"Reread {part.reread}: {part.address}".rstrip(": ")] if part.reread else []
+        hand = ["A teacher set these points by hand."] if part.by_hand else []
+        comment = [f"Your teacher writes: {part.comment}"] if part.comment else []
+        report = [_fenced(part.report)] if part.report else []
+        cells.append(new_markdown_cell("\n\n".join([head, f"{part.seen}.", *reread, *hand, *comment, *report])))
+        if part.written:
+            cells.append((new_code_cell if part.is_code else new_markdown_cell)(part.written))
+    for place, cell in enumerate(cells):
+        cell.id = f"feedback-{place}"  # equal feedback gives equal files
+    return new_notebook(cells=cells)
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _named(known: Mapping[str, Any]) -> str:
+    """The student's name with the id, as far as the gradebook knows it."""
+    try:
+        with Gradebook(known["db_url"]) as gradebook:
+            student = gradebook.find_student(known["student"])
+            name = f"{student.first_name or ''} {student.last_name or ''}".strip()
+    except (KeyError, MissingEntry):
+        name = ""
+    return f"{name} ({known['student']})" if name else known["student"]
 
 
 @dataclass(frozen=True)

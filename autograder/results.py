@@ -32,11 +32,26 @@ class Student:
     first_name: str = ""
     last_name: str = ""
     email: str = ""
+    lms_user_id: str = ""
 
     @property
     def name(self) -> str:
         """First and last name, or the id where neither is known."""
         return f"{self.first_name} {self.last_name}".strip() or self.id
+
+
+@dataclass(frozen=True)
+class GradedCell:
+    """Takes an exercise's place in an assignment outside the catalogue: a cell that nbgrader gives points for."""
+
+    id: str
+    number: str
+    points: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called."""
+        return (self.id,)
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class Result:
     checked: whether a verdict was reached at all. asked: whether the answer was there and could be put to the test.
     """
 
-    exercise: Exercise
+    exercise: Exercise | GradedCell
     points: float
     passed: bool = False
     blank: bool = False
@@ -73,7 +88,8 @@ class Result:
 class Graded:
     """One submission after grading.
 
-    notes: what had to be repaired before it could be graded. seconds: how long each cell ran, by its name.
+    notes: what had to be repaired before it could be graded. seconds: how long each cell ran, by its name. comments:
+    what a teacher wrote, (cell's name, text).
     """
 
     student: Student
@@ -84,6 +100,7 @@ class Graded:
     needs_manual_grade: bool
     notes: tuple[str, ...] = ()
     seconds: tuple[tuple[str, float], ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
 
     @property
     def score(self) -> float:
@@ -126,13 +143,51 @@ def gradebook_of(places: CourseDirectory) -> Gradebook:
         raise CourseError(f"The gradebook {where} cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
+def read_roster(root: Path) -> tuple[Student, ...]:
+    """Everyone in the gradebook; nobody where there is none yet. Raises CourseError when it cannot be read."""
+    places = directory(root)
+    if not has_gradebook(places):
+        return ()
+    with gradebook_of(places) as gradebook:
+        return tuple(_student(row) for row in gradebook.students)
+
+
 def find_assignment(assignment_id: str) -> Assignment:
-    """The assignment of that id. Raises CourseError naming those there are."""
+    """The assignment of that id in the catalogue. Raises CourseError naming those there are."""
     assignment = catalogue.find_assignment(assignment_id)
     if assignment is None:
         known = ", ".join(assignment.id for assignment in catalogue.assignments())
-        raise CourseError(f"There is no assignment {assignment_id!r}. The assignments are: {known}.")
+        raise CourseError(
+            f"The catalogue has no assignment {assignment_id!r}: it has {known}. This command reads verdicts, which "
+            "exist for these alone; export and feedback take every assignment of the gradebook."
+        )
     return assignment
+
+
+def find_any_assignment(root: Path, assignment_id: str) -> Assignment:
+    """The assignment of that id: the catalogue's, or a plain one that the gradebook knows, whose exercises are then its
+    graded cells. Raises CourseError when there is neither."""
+    found = catalogue.find_assignment(assignment_id)
+    if found is not None:
+        return found
+    places = directory(root)
+    if has_gradebook(places):
+        with gradebook_of(places) as gradebook:
+            try:
+                notebooks = gradebook.find_assignment(assignment_id).notebooks
+            except MissingEntry:
+                notebooks = []
+            if notebooks:
+                cells = [
+                    GradedCell(name := _cell_name(notebooks, notebook.name, cell.name), name, cell.max_score)
+                    for notebook in notebooks
+                    for cell in (*notebook.grade_cells, *notebook.task_cells)
+                ]
+                return Assignment(assignment_id, notebooks[0].name, tuple(cells), ())
+    known = ", ".join(assignment.id for assignment in catalogue.ASSIGNMENTS)
+    raise CourseError(
+        f"There is no assignment {assignment_id!r}: the gradebook has none, and the catalogue has {known}."
+    )
 
 
 def read_class(root: Path, assignment: Assignment) -> Class:
@@ -216,10 +271,40 @@ def _judged(cell: NotebookNode | None) -> tuple[dict[str, Any], str]:
 
 
 def _student(row: Any) -> Student:
-    return Student(row.id, row.first_name or "", row.last_name or "", row.email or "")
+    return Student(row.id, row.first_name or "", row.last_name or "", row.email or "", row.lms_user_id or "")
+
+
+def _cell_name(notebooks: Any, notebook: str, cell: str) -> str:
+    return cell if len(notebooks) == 1 else f"{notebook}/{cell}"
+
+
+def _comments(row: SubmittedAssignment) -> tuple[tuple[str, str], ...]:
+    written = [
+        (comment.name, (comment.manual_comment or "").strip()) for each in row.notebooks for comment in each.comments
+    ]
+    return tuple((name, text) for name, text in written if text)
+
+
+def _graded_plainly(assignment: Assignment, student: Student, row: SubmittedAssignment) -> Graded:
+    points = {
+        _cell_name(row.notebooks, notebook.name, grade.name): grade.score
+        for notebook in row.notebooks
+        for grade in notebook.grades
+    }
+    return Graded(
+        student,
+        tuple(Result(cell, points.get(cell.id, 0.0)) for cell in assignment.exercises),
+        row.score,
+        row.late_submission_penalty or 0.0,
+        row.timestamp,
+        bool(row.needs_manual_grade),
+        comments=_comments(row),
+    )
 
 
 def _graded(places: CourseDirectory, assignment: Assignment, student: Student, row: SubmittedAssignment) -> Graded:
+    if catalogue.find_assignment(assignment.id) is None:
+        return _graded_plainly(assignment, student, row)
     notebook = _notebook(places, assignment, student)
     cells = check_cells(notebook) if notebook is not None else {}
     submitted = next((each for each in row.notebooks if each.name == assignment.notebook), None)
@@ -233,6 +318,7 @@ def _graded(places: CourseDirectory, assignment: Assignment, student: Student, r
         bool(row.needs_manual_grade),
         notes_of(notebook) if notebook is not None else ("The graded notebook is missing.",),
         tuple(_seconds(notebook)) if notebook is not None else (),
+        _comments(row),
     )
 
 

@@ -1,6 +1,7 @@
 """A card for five minutes in class about one known mistake, drawn from the catalogue: what it does, shown on one small
 case that the class can work on paper, and a question to begin with."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ from autograder.words import argument_names, named
 
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
+
+# A name stands before "=", a parenthesis or a shape, or is a letter; "a" alone is mostly the article.
+_NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,12 @@ def card(exercise: Exercise, misconception: Misconception) -> Card:
     failed = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     failed.sort(key=lambda outcome: (outcome.probe.hidden, _size(outcome.case.arguments)))
     example = _example(exercise, failed[0]) if failed else None
-    hint = exercise.hints[0].strip()
-    return Card(exercise, misconception, example, _question(exercise, example), hint[0].upper() + hint[1:])
+    return Card(exercise, misconception, example, _question(exercise, example), sentence(exercise.hints[0].strip()))
+
+
+def sentence(hint: str) -> str:
+    """A hint of the catalogue as a sentence begins, unless it begins with a name: `a` and `A` are two things."""
+    return hint if _NAME.match(hint) else hint[0].upper() + hint[1:]
 
 
 def _question(exercise: Exercise, example: Example | None) -> str:
@@ -66,7 +74,9 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example:
     arguments = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
     inputs = tuple((name, written(value)) for name, value in arguments)
     right, mistaken = written(outcome.expected.result), written(outcome.got.result)
-    if right == mistaken or isinstance(outcome.got.result, Structure):  # what differs is not in the result itself
+    if isinstance(outcome.got.result, Structure):  # no result came, since the class does not hold what it should
+        mistaken = named(exercise, outcome, outcome.difference.text)
+    elif right == mistaken:  # what differs is not in the result itself
         right, mistaken = "", named(exercise, outcome, outcome.difference.text)
     return Example(outcome.probe.name, inputs, right, mistaken)
 

@@ -78,7 +78,7 @@ def test_no_cell_is_computed_by_a_spreadsheet(text):
     assert export.safe(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["-2.5", "+39", "30", "", "Anne-Marie", "a=b", "O'Neill, Jr."])
+@pytest.mark.parametrize("text", ["-2.5", "+39", "30", "", "-", "Anne-Marie", "a=b", "O'Neill, Jr."])
 def test_numbers_and_ordinary_names_stay_as_they_are(text):
     assert export.safe(text) == text
 

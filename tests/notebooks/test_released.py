@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from autograder import catalogue, course, release
+from autograder.reteach import sentence
 
 ROOT = course.find_root()
 by_assignment = pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda a: a.id)
@@ -83,7 +84,7 @@ def test_the_folded_hints_are_the_catalogues(assignment):
     cells = {cell["id"]: source_of(cell) for cell in cells_of("exercises", assignment)}
     for exercise in assignment.exercises:
         folded = re.findall(r"</summary>\s*(.*?)\s*</details>", cells[f"{exercise.id}-hints"], re.DOTALL)
-        assert [html.unescape(hint).lower() for hint in folded] == [hint.lower() for hint in exercise.hints]
+        assert [html.unescape(hint) for hint in folded] == [sentence(hint) for hint in exercise.hints]
 
 
 @by_assignment
