@@ -24,7 +24,7 @@ def judge(
     """The verdict on one answer.
 
     key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only, as a learner's check.
-    findings: forbidden shortcuts that the source shows; any of them earns 0, as does a forbidden function that is called.
+    findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
     stopped: what ended the answer's own code early, said when its object is therefore missing.
     """
     graded = key is not None
@@ -101,6 +101,8 @@ def _ask(exercise: Exercise, subject: Subject, probes: Sequence[Probe], key: byt
         if got is None:
             parted = compare.Difference("gone", f"not checked: {gone}")
         outcomes.append(Outcome(probe, case, cotangent, expected, got, parted))
+        if subject.called:
+            break  # a forbidden function earns nothing, whatever else comes out
     return outcomes
 
 

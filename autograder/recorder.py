@@ -134,7 +134,7 @@ class _Watch:
 
 @cache
 def _meant(names: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Functions and kernels -> the forbidden name that they come under, the first in order where it is more than one."""
+    """Functions and kernels -> the forbidden name that they come under, the first in order where there are more."""
     functions: dict[str, str] = {}
     kernels: dict[str, str] = {}
     for name in names:

@@ -54,7 +54,7 @@ ATTENTION = COMPARED | {
     ],
     "comparing with a table of methods": [
         WEIGHTS,
-        f"methods = {{'mine': attention_weights, 'attention_weights': F.scaled_dot_product_attention}}\n",
+        "methods = {'mine': attention_weights, 'attention_weights': F.scaled_dot_product_attention}\n",
     ],
     "timing both": [WEIGHTS, f"%timeit -n 1 -r 1 {LIBRARY}", "%time weights = attention_weights(x, x)"],
     "many heads in a cell of one's own": [WEIGHTS, "m = nn.MultiheadAttention(2, 1, batch_first=True)\nm(x, x, x)"],
