@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from autograder import wire
+from autograder import recorder, wire
 
 GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 MAX_MESSAGE = 400
@@ -95,7 +95,14 @@ class Answerer:
         self._module: Any = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The reply to one request; an exception of the learner's is part of the reply, never raised."""
+        """The reply to one request; an exception of the learner's is part of the reply, never raised.
+
+        "called" names those of the request's forbidden functions that ran.
+        """
+        called: list[str] = []
+        return {**self._answered(request, called), "called": called}
+
+    def _answered(self, request: dict[str, Any], called: list[str]) -> dict[str, Any]:
         actions = {
             "look": self._look,
             "call": self._call,
@@ -109,7 +116,8 @@ class Answerer:
                 warnings.simplefilter("ignore")  # a learner's warning is no error
                 # Not a seed that an answer would set itself; torch.manual_seed would walk every device.
                 torch.default_generator.manual_seed(SEED + request.get("seed", 0))
-                return actions[request["do"]](**request["with"])
+                with recorder.watching(request.get("forbidden", ()), called):
+                    return actions[request["do"]](**request["with"])
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -25,13 +25,13 @@ def judge(
     """The verdict on one answer.
 
     key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only, as a learner's check.
-    findings: forbidden shortcuts that the source shows; any of them earns 0.
+    findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
     stopped: what ended the answer's own code early, said when its object is therefore missing.
     """
     graded = key is not None
     if findings:
         return Verdict(exercise, graded, message=" ".join(findings), forbidden=True)
-    subject = Subject(exercise, peer)
+    subject = Subject(exercise, peer, exercise.forbidden)
     try:
         missing = _missing(exercise, subject)
         missing = f"{stopped} {missing}".strip() if missing else ""
@@ -40,6 +40,8 @@ def judge(
     if missing:
         return Verdict(exercise, graded, message=missing)
     outcomes = _ask(exercise, subject, exercise.probes if graded else exercise.visible, key or b"")
+    if subject.called:
+        return Verdict(exercise, graded, message=" ".join(rules.called(exercise, subject.called)), forbidden=True)
     return Verdict(exercise, graded, tuple(outcomes), diagnose(exercise, outcomes))
 
 
@@ -103,6 +105,8 @@ def _ask(exercise: Exercise, subject: Subject, probes: Sequence[Probe], key: byt
         if got is None:
             parted = compare.Difference("gone", f"not checked: {gone}")
         outcomes.append(Outcome(probe, case, cotangent, expected, got, parted))
+        if subject.called:
+            break  # a forbidden function earns nothing, whatever else comes out
     return outcomes
 
 

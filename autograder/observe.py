@@ -1,13 +1,13 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 
-from autograder import check, compare, roles, wire
+from autograder import check, compare, recorder, roles, wire
 from autograder.exercise import Case, Exercise, Probe
 from autograder.observation import Observation, Raised, Structure
 
@@ -38,7 +38,8 @@ class LocalPeer:
 
         def local(number: int) -> wire.Proxy:
             def call(*arguments: Any) -> Any:
-                reply = _call_back(proxies, {"callback": number, "arguments": wire.copy(arguments)})
+                with recorder.paused():
+                    reply = _call_back(proxies, {"callback": number, "arguments": wire.copy(arguments)})
                 if "error" in reply:
                     raise RuntimeError(reply["error"])
                 return wire.copy(reply["value"])
@@ -86,10 +87,14 @@ def _call_back(proxies: list[wire.Proxy], message: dict[str, Any]) -> dict[str, 
 
 
 class Subject:
-    """An answer under questions: functions are called; classes are constructed, given weights and called."""
+    """An answer under questions: functions are called; classes are constructed, given weights and called.
 
-    def __init__(self, exercise: Exercise, peer: Peer) -> None:
-        self._exercise, self._peer = exercise, peer
+    forbidden: functions whose calls are to be noticed; `called` holds those that were.
+    """
+
+    def __init__(self, exercise: Exercise, peer: Peer, forbidden: Sequence[str] = ()) -> None:
+        self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
+        self.called: set[str] = set()
         self._reading: int | None = None  # which reading of a class's parameters agreed first
 
     def kinds(self) -> dict[str, str]:
@@ -172,7 +177,11 @@ class Subject:
         return Observation(reply["result"], tuple(reply["inputs"]), changed, gradients=gradients)
 
     def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
-        return self._peer.ask({"do": action, "seed": seed, "with": details})
+        reply = self._peer.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
+        called = reply.get("called")
+        texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
+        self.called |= texts & set(self._forbidden)  # a reply may say anything
+        return reply
 
 
 def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:

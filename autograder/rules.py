@@ -1,243 +1,269 @@
-"""What a submission may not call, found by reading its source. Nothing of the learner's is run here.
+"""What a submission may not do, in words, and the part of it that is found by reading: imports of the course's answers.
 
-Only code that the exercise's objects can reach counts: a learner may compare with the library in a cell of their own.
+Calls of forbidden functions are seen when they happen (see `recorder`); source is read only for what the recorder
+cannot know. Nothing of the learner's is run here. Only code that the exercise's objects reach counts, so whatever a
+learner compares with in a cell of their own is free.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
-from autograder.constants import UNKNOWN, text_of, value_of
+from IPython.core.inputtransformer2 import TransformerManager
+
 from autograder.exercise import Assignment, Exercise
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
 ALWAYS_VISIBLE = ("autograder.check",)
-RUNNERS = ("eval", "exec", "compile")
+# What takes a call out of the recorder's sight. No answer to an exercise has a use for it.
+SWITCHES = (
+    "DisableTorchFunction",
+    "_DisableTorchDispatch",
+    "_disable_current_modes",
+    "no_dispatch",
+    "_pop_mode_temporarily",
+    "_pop_mode",
+    "_pop_torch_function_stack",
+    "_pop_torch_dispatch_stack",
+    "_ExcludeDispatchKeyGuard",
+)
+RUNNERS = ("eval", "exec", "compile", "run_line_magic", "run_cell_magic")
+WRITERS = ("setattr", "update", "__setitem__")
+MODULE = re.compile(rf"(?:{'|'.join(OWN_PACKAGES)})(?:\.\w+)*")
+MAGIC = re.compile(r"^[^#'\"\n]*?(?:^|=)[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
+
+# The budget of one notebook. A chapter's solution has 10,000 letters and 3,000 nodes.
+MOST_LETTERS = 300_000
+MOST_NODES = 100_000
+MOST_TRANSFORMED = 100_000  # letters; IPython reads a cell anew for each of its magics
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
-    """Sentences naming each forbidden shortcut in the code that the exercise's objects reach; empty when there is none.
-
-    cells: sources of the notebook's code cells, in order. A cell that is not Python is passed over.
-    """
-    statements = [statement for cell in cells for statement in _parse(cell)]
-    texts = _constants(statements)
-    reached = _reachable(statements, exercise.names, texts)
-    found = [
+def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
+    """Sentences about the forbidden functions of these names, which an answer to the exercise has called."""
+    return [
         f"{name} does the whole exercise by itself, so it is not allowed here and this exercise earns no points. "
         "Write the steps yourself; comparing with it in a cell of your own is welcome."
         for name in exercise.forbidden
-        if _uses(name, statements, reached, texts)
+        if name in names
     ]
+
+
+def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
+    """Sentences about what the code that the exercise's objects reach may not mention; empty when there is none.
+
+    cells: sources of the notebook's code cells, in order. What is no Python, or is beyond the budget, is passed over.
+    """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
-    modules = dict.fromkeys(module for statement in reached for module in _own_modules(statement, texts, allowed))
-    found += [
-        f"{module} is a part of the course that an answer may not use, so this exercise earns no points. "
-        "What this notebook may import is in its first code cell."
-        for module in modules
-        if not any(f"{module}.".startswith(f"{name}.") for name in allowed)
+    reached = list(_reached(_read(tuple(cells)), exercise.names))
+    mentioned = dict.fromkeys(name for statement in reached for name in statement.mentions)
+    modules = [name for name in mentioned if name not in SWITCHES and not _within(name, allowed)]
+    for name in dict.fromkeys(name for statement in reached for name in statement.dotted):
+        if not _within(name, allowed) and not any(module.startswith(f"{name}.") for module in allowed):
+            modules.append(name)  # else it is allowed, or a step of a dotted name on the way to what is
+    found = [
+        f"{name} switches off what sees which functions an answer calls, so this exercise earns no points."
+        for name in mentioned
+        if name in SWITCHES and exercise.forbidden
     ]
-    return found
+    return found + [
+        f"{name} is a part of the course that an answer may not use, so this exercise earns no points. "
+        "What this notebook may import is in its first code cell."
+        for name in dict.fromkeys(modules)
+    ]
 
 
-@lru_cache(maxsize=256)
-def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
-    """A node with everything below it. Kept, since every exercise of a notebook asks about the same statements."""
-    return tuple(ast.walk(node))
+def _within(name: str, modules: Sequence[str]) -> bool:
+    """Whether it is one of the modules or something in one."""
+    return any(f"{name}.".startswith(f"{module}.") for module in modules)
 
 
-@lru_cache(maxsize=64)
-def _parse(cell: str) -> list[ast.stmt]:
-    """The cell's statements; lines for IPython itself (magics, shell) are left out. Nothing when it is not Python."""
-    lines = [line if not line.lstrip().startswith(("%", "!", "?")) else "" for line in cell.splitlines()]
-    try:
-        return ast.parse("\n".join(lines)).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+@dataclass
+class _Statement:
+    """A statement of a cell: the names that it binds, those that it needs, and what it mentions.
+
+    mentions: switches, and modules of ours that are imported or named in a text; dotted: names in ours, as attributes.
+    """
+
+    binds: set[str] = field(default_factory=set)
+    needs: set[str] = field(default_factory=set)
+    mentions: list[str] = field(default_factory=list)
+    dotted: list[str] = field(default_factory=list)
 
 
-def _reachable(statements: Sequence[ast.stmt], names: Sequence[str], texts: Mapping[str, Any]) -> list[ast.stmt]:
-    """The top-level statements that the names depend on, with the programs that `exec` and `eval` are given as text."""
-    definitions = [(statement, _defined(statement, texts)) for statement in statements]
-    wanted, seen, reached = list(names) + ["*"], set(), []
+def _reached(statements: Sequence[_Statement], names: Sequence[str]) -> Iterator[_Statement]:
+    """The statements that the names depend on, each once."""
+    by_name = defaultdict(list)
+    for number, statement in enumerate(statements):
+        for name in statement.binds:
+            by_name[name].append(number)
+    wanted, seen = [*names, "*"], set()
     while wanted:
-        name = wanted.pop()
-        if name in seen:
+        for number in by_name.pop(wanted.pop(), ()):
+            if number not in seen:
+                seen.add(number)
+                yield statements[number]
+                wanted += statements[number].needs
+
+
+@lru_cache(maxsize=4)
+def _read(cells: tuple[str, ...]) -> list[_Statement]:
+    """The statements of a notebook, as far as the budget goes. Kept, since every exercise asks about the same."""
+    read, letters, transformed, nodes = [], 0, 0, 0
+    for cell in cells:
+        if letters + len(cell) > MOST_LETTERS:
             continue
-        seen.add(name)
-        for statement, defined in definitions:
-            if name in defined and statement not in reached:
-                reached.append(statement)
-                for part in (statement, *_programs(statement, texts)):
-                    reached += [part] if part is not statement else []
-                    wanted += [node.id for node in _nodes(part) if isinstance(node, ast.Name)]
-    return reached
+        letters += len(cell)
+        body = _parse(cell)
+        if body is None:
+            transformed += len(cell) * (1 + sum(map(cell.count, "%!?")))
+            body = _parse(_transformed(cell) if transformed <= MOST_TRANSFORMED else MAGIC.sub("", cell))
+        for node in body or ():
+            statement, size = _statement(node)
+            nodes += size
+            if nodes > MOST_NODES:
+                return read
+            read.append(statement)
+    return read
 
 
-def _defined(statement: ast.stmt, texts: Mapping[str, Any]) -> set[str]:
-    """The names that a statement binds, patches or writes into a namespace."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {statement.name}
-    names = {name for part in _programs(statement, texts) for name in _defined(part, texts)}
-    for node in _nodes(statement):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            names |= {inner.id for inner in _nodes(node.value) if isinstance(inner, ast.Name)}
-            written = text_of(node.slice, texts) if isinstance(node, ast.Subscript) else None
-            names |= {written} if written else set()
-        elif isinstance(node, ast.Call) and _called(node) in ("setattr", "update", "__setitem__"):
-            names |= {inner.id for inner in _nodes(node) if isinstance(inner, ast.Name)}
-            names |= {
-                inner.value
-                for inner in _nodes(node)
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
-            }
-    return names
+def _parse(source: str) -> list[ast.stmt] | None:
+    """The source's statements; None when it is not Python."""
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
-def _programs(statement: ast.stmt, texts: Mapping[str, Any]) -> Iterator[ast.stmt]:
-    """Statements inside texts that are run as code."""
-    for node in _nodes(statement):
-        if isinstance(node, ast.Call) and _called(node) in RUNNERS and node.args:
-            yield from _parse(text_of(node.args[0], texts) or "")
+def _transformed(cell: str) -> str:
+    """The cell as IPython runs it: magics and shell lines become calls."""
+    try:
+        return TransformerManager().transform_cell(cell)
+    except (SyntaxError, ValueError, RuntimeError, RecursionError):  # it would not run either
+        return ""
 
 
-def _constants(statements: Sequence[ast.stmt]) -> dict[str, Any]:
-    """Names that are bound to a plain value, texts above all."""
-    found: dict[str, Any] = {}
-    for statement in statements:
-        for node in _nodes(statement):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                value = value_of(node.value, found)
-                if value is not UNKNOWN:
-                    found[node.targets[0].id] = value
-    return found
+class _Scope:
+    """A function, class or comprehension, or the whole statement: what is bound and loaded in it."""
+
+    def __init__(self, above: "_Scope | None", is_class: bool = False) -> None:
+        # A method does not see the names of its class.
+        self.above = above.above if above is not None and above.is_class else above
+        self.is_class = is_class
+        self.bound: set[str] = set()
+        self.loaded: set[str] = set()
+        self.elsewhere: set[str] = set()  # declared global or nonlocal
 
 
-def _uses(name: str, statements: Sequence[ast.stmt], reached: Sequence[ast.stmt], texts: Mapping[str, Any]) -> bool:
-    """Whether the reached code uses the library's `name`; a function or method of that name may be the learner's."""
-    bound = [name in _bound(statement) for statement in statements]
-    owners = _owners(statements, name)
-    for statement in reached:
-        before = bound[: statements.index(statement)] if statement in statements else bound
-        late = any(bound) and not any(before)  # what runs at once here cannot mean the learner's own yet
-        if late and any(_loads(node, name) for node in _run_at_once(statement)):
-            return True
-        own = _own_attributes(statement, name, owners)
-        if any(_mentions(node, name, any(bound), texts) for node in _nodes(statement) if node not in own):
-            return True
-    return False
+def _statement(top: ast.stmt) -> tuple[_Statement, int]:
+    """What a statement binds, needs and mentions, and the number of its nodes."""
+    result, root = _Statement(), _Scope(None)
+    scopes, waiting, size = [root], [(top, root)], 0
+    while waiting:
+        node, scope = waiting.pop()
+        size += 1
+        result.mentions += _mentions(node)
+        if isinstance(node, ast.Attribute) and MODULE.fullmatch(name := _dotted(node)):
+            result.dotted.append(name)
+        _note_names(node, scope, result.binds)
+        inner = scope
+        if isinstance(node, SCOPES + COMPREHENSIONS):
+            inner = _Scope(scope, isinstance(node, ast.ClassDef))
+            scopes.append(inner)
+        outside = _outside(node)
+        waiting += [(child, scope if id(child) in outside else inner) for child in ast.iter_child_nodes(node)]
+        if scope is root:
+            result.binds |= _written(node)
+        waiting += [(part, inner) for part in _program(node)]
+    for scope in reversed(scopes[1:]):
+        free = scope.loaded - (scope.bound - scope.elsewhere)
+        result.binds |= scope.bound & scope.elsewhere
+        scope.above.loaded |= free
+    result.binds |= root.bound
+    result.needs |= root.loaded
+    return result, size
 
 
-def _mentions(node: ast.AST, name: str, is_own: bool, texts: Mapping[str, Any]) -> bool:
-    if isinstance(node, ast.Attribute) and node.attr == name:
-        return True
-    if isinstance(node, ast.alias) and node.name.split(".")[-1] == name:
-        return True
-    if _loads(node, name) and not is_own:
-        return True
-    return any(text.split(".")[-1] == name for text in _looked_up(node, texts))
+def _outside(node: ast.AST) -> set[int]:
+    """The children of a definition that belong to the scope around it: decorators, bases, defaults, annotations."""
+    if isinstance(node, ast.ClassDef):
+        return {id(part) for part in (*node.decorator_list, *node.bases, *node.keywords)}
+    return {id(part) for part in getattr(node, "decorator_list", ())}
 
 
-def _loads(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+def _note_names(node: ast.AST, scope: _Scope, written: set[str]) -> None:
+    """Add the names that a node binds or loads to the scope that it stands in."""
+    if isinstance(node, ast.Name):
+        (scope.loaded if isinstance(node.ctx, ast.Load) else scope.bound).add(node.id)
+    elif isinstance(node, ast.arg):
+        scope.bound.add(node.arg)
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        scope.bound.add(node.name)
+    elif isinstance(node, ast.alias):
+        scope.bound.add((node.asname or node.name).split(".")[0])
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        scope.elsewhere |= set(node.names)
+    elif isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) and node.name:
+        scope.bound.add(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        scope.bound.add(node.rest)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and not isinstance(node.value, ast.Name):
+        written |= _texts(node.slice)  # globals()["name"] = ...
 
 
-@lru_cache(maxsize=256)
-def _bound(statement: ast.stmt) -> set[str]:
-    """The names that a statement gives a meaning of the learner's own: by def, class or assignment."""
-    nodes = list(_nodes(statement))
-    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return names | {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+def _written(node: ast.AST) -> set[str]:
+    """Names that a node outside of functions patches: `module.name = ...`, `setattr(module, "name", ...)`."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return {node.attr} | ({node.value.id} if isinstance(node.value, ast.Name) else set())
+    if isinstance(node, ast.Call) and _name_of(node.func) in WRITERS:
+        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        keys = [key for part in parts if isinstance(part, ast.Dict) for key in part.keys if key is not None]
+        named = {keyword.arg for keyword in node.keywords if keyword.arg}
+        return named.union(*map(_texts, [*parts, *keys]), {part.id for part in parts if isinstance(part, ast.Name)})
+    return set()
 
 
-def _run_at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a statement that run where it stands, which the body of a function does not."""
-    yield node
-    skipped = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) else []
-    for child in ast.iter_child_nodes(node):
-        if child is not skipped and not (isinstance(skipped, list) and child in skipped):
-            yield from _run_at_once(child)
+def _texts(node: ast.AST) -> set[str]:
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
 
 
-def _owners(statements: Sequence[ast.stmt], name: str) -> set[str]:
-    """The learner's classes that hold an attribute of that name, of their own or from a class before them."""
-    owners: set[str] = set()
-    for node in (node for statement in statements for node in _nodes(statement) if isinstance(node, ast.ClassDef)):
-        inner = [part for part in _nodes(node) if part is not node]
-        defined = any(isinstance(part, ast.FunctionDef) and part.name == name for part in inner)
-        stored = any(
-            getattr(part, "attr", getattr(part, "id", "")) == name and isinstance(part.ctx, ast.Store)
-            for part in inner
-            if isinstance(part, (ast.Name, ast.Attribute))
-        )
-        if defined or stored or any(isinstance(base, ast.Name) and base.id in owners for base in node.bases):
-            owners.add(node.name)
-    return owners
+def _program(node: ast.AST) -> list[ast.stmt]:
+    """Statements in a text that is run as code, by exec and its like or by a magic."""
+    if not isinstance(node, ast.Call) or _name_of(node.func) not in RUNNERS:
+        return []
+    return [part for argument in node.args for text in _texts(argument) for part in _parse(text) or ()]
 
 
-def _own_attributes(statement: ast.stmt, name: str, owners: set[str]) -> set[ast.AST]:
-    """Where that attribute is the learner's: `self.name` inside an owner, `Owner.name`, `Owner(...).name`."""
-    inside = {
-        node
-        for owner in _nodes(statement)
-        if isinstance(owner, ast.ClassDef) and owner.name in owners
-        for node in _nodes(owner)
-    }
-    own: set[ast.AST] = set()
-    for node in _nodes(statement):
-        if isinstance(node, ast.Attribute) and node.attr == name:
-            base = node.value.func if isinstance(node.value, ast.Call) else node.value
-            if isinstance(base, ast.Name) and (
-                base.id in owners or (base.id == "self" and base is node.value and node in inside)
-            ):
-                own.add(node)
-    return own
-
-
-def _own_modules(statement: ast.stmt, texts: Mapping[str, Any], allowed: Sequence[str]) -> Iterator[str]:
-    """Every module of ours that the statement imports or reaches into."""
-    for node in _nodes(statement):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Attribute):
-            # A dotted name on the way to an allowed module is no use of what lies beside it.
-            names = [name for name in (_dotted(node),) if not any(module.startswith(f"{name}.") for module in allowed)]
-        else:
-            names = list(_looked_up(node, texts))
-        yield from (name for name in names if name.split(".")[0] in OWN_PACKAGES)
-
-
-def _looked_up(node: ast.AST, texts: Mapping[str, Any]) -> Iterator[str]:
-    """Constant texts by which something is fetched: getattr(F, "name"), vars(F)["name"], import_module("name")."""
-    if isinstance(node, ast.Subscript):
-        candidates = [node.slice]
-    elif isinstance(node, ast.Call) and _called(node) not in ("print", "warn", "ValueError", "TypeError"):
-        candidates = [*node.args, *(keyword.value for keyword in node.keywords)]
+def _mentions(node: ast.AST) -> Iterator[str]:
+    """The switches that a node names in any way, and the modules of ours that it imports or has as a text."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [f"{node.module}.{alias.name}".removesuffix(".*") for alias in node.names]
+    elif isinstance(node, (ast.Attribute, ast.Name)):
+        names = [name for name in (_name_of(node),) if name in SWITCHES]
     else:
-        return
-    yield from (text for text in (text_of(candidate, texts) for candidate in candidates) if text)
+        names = list(_texts(node))
+    for name in names:
+        if MODULE.fullmatch(name):
+            yield name
+        elif name.split(".")[-1] in SWITCHES:
+            yield name.split(".")[-1]
 
 
-def _called(node: ast.Call) -> str:
-    return (
-        node.func.id
-        if isinstance(node.func, ast.Name)
-        else node.func.attr
-        if isinstance(node.func, ast.Attribute)
-        else ""
-    )
+def _dotted(node: ast.Attribute) -> str:
+    """`a.b.c` as it is written, when it is made of names alone; else nothing."""
+    parts, inner = [node.attr], node.value
+    while isinstance(inner, ast.Attribute) and len(parts) < 9:
+        parts.append(inner.attr)
+        inner = inner.value
+    return ".".join([inner.id, *reversed(parts)]) if isinstance(inner, ast.Name) else ""
 
 
-def _dotted(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+def _name_of(function: ast.AST) -> str:
+    return getattr(function, "id", getattr(function, "attr", ""))

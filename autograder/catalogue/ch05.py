@@ -48,14 +48,7 @@ ORDER = Section("05", "Does order matter?", "sec-05-order")
 SHAPES = Section("05", "Shapes, once", "sec-05-shapes")
 STABLE = Section("05", "Large scores", "sec-05-stable")
 
-FUSED = (
-    "scaled_dot_product_attention",
-    "_scaled_dot_product_attention_math",
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-)
+FUSED = ("scaled_dot_product_attention", "MultiheadAttention", "flex_attention")  # what they mean: recorder.MEANINGS
 SUMS_TO_ONE = Law("every query's weights sum to 1", lambda got: torch.allclose(got.sum(-1), torch.ones(()), atol=1e-4))
 PAIR_SUMS_TO_ONE = Law(
     "every query's weights sum to 1", lambda got: torch.allclose(got[1].sum(-1), torch.ones(()), atol=1e-4)

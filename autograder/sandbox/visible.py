@@ -10,6 +10,7 @@ from autograder.exercise import Assignment
 PACKAGES = ("transformer_ref", "autograder", "own")
 LEARNERS_SIDE = (
     "autograder.check",
+    "autograder.recorder",
     "autograder.wire",
     "autograder.sandbox.confine",
     "autograder.sandbox.landlock",

@@ -1,64 +1,17 @@
-"""Forbidden shortcuts are found however they are spelled, and honest code is left alone."""
-
-import ast
+"""What is found by reading: the course's own answers, and what would put the recorder out of work. At a bounded cost."""
 
 import pytest
 
-from autograder import catalogue, constants, rules
+from autograder import catalogue, rules
 
 EXERCISE = catalogue.find("attention-weights")
 ASSIGNMENT = catalogue.assignment_of(EXERCISE)
-USE = "def attention_weights(Q, K):\n    return {}(Q, K, V)\n"
+OWN = "transformer_ref.model.attention.attention_weights"
+WRITTEN = "def attention_weights(Q, K):\n    weights = torch.softmax(Q @ K.mT, -1)\n    return weights\n"
 
 
 def found(*cells: str) -> list[str]:
     return rules.findings(cells, EXERCISE, ASSIGNMENT)
-
-
-SHORTCUTS = [
-    ["import torch.nn.functional as F\n" + USE.format("F.scaled_dot_product_attention")],
-    ["from torch.nn.functional import scaled_dot_product_attention as s\n", USE.format("s")],
-    [
-        "from torch.nn.functional import scaled_dot_product_attention",
-        "g = scaled_dot_product_attention",
-        USE.format("g"),
-    ],
-    [USE.format('getattr(F, "scaled_dot_product_attention")')],
-    ['name = "scaled_dot_" + "product_attention"', USE.format("getattr(F, name)")],
-    [USE.format('vars(F)["scaled_dot_product_attention"]')],
-    [USE.format('F.__dict__["_".join(["scaled", "dot", "product", "attention"])]')],
-    [USE.format("torch.ops.aten.scaled_dot_product_attention")],
-    ["def helper(Q, K, V):\n    return F.scaled_dot_product_attention(Q, K, V)\n", USE.format("helper")],
-    ["class Tool:\n    f = staticmethod(F.scaled_dot_product_attention)\n", USE.format("Tool.f")],
-    ["exec('def attention_weights(Q, K): return F.scaled_dot_product_attention(Q, K, K)')"],
-    ["attention_weights = F.scaled_dot_product_attention"],
-    [USE.format('getattr(F, "noitnetta_tcudorp_tod_delacs"[::-1])')],
-    [USE.format('getattr(F, "".join(reversed("noitnetta_tcudorp_tod_delacs")))')],
-    ["import base64", USE.format('getattr(F, base64.b64decode("c2NhbGVkX2RvdF9wcm9kdWN0X2F0dGVudGlvbg==").decode())')],
-    ["import codecs", USE.format('getattr(F, codecs.decode("fpnyrq_qbg_cebqhpg_nggragvba", "rot13"))')],
-    [USE.format('getattr(F, bytes.fromhex("7363616c65645f646f745f70726f647563745f617474656e74696f6e").decode())')],
-    ["letters = [115, 99, 97, 108, 101, 100]", USE.format('getattr(F, "".join(chr(c) for c in letters) + "_dot_product_attention")')],
-    [USE.format('getattr(F, "".join(map(chr, [115, 99, 97, 108, 101, 100])) + "_dot_product_attention")')],
-    [USE.format('getattr(F, "{}_dot_product_{}".format("scaled", "attention"))')],
-    [USE.format('getattr(F, "%s_dot_product_attention" % "scaled")')],
-    [USE.format('getattr(F, "SCALED_DOT_PRODUCT_ATTENTION".lower())')],
-    [USE.format('getattr(F, "scaled-dot-product-attention".replace("-", "_"))')],
-    ["parts = ['scaled', 'dot', 'product', 'attention']", "name = '_'.join(parts)", USE.format("getattr(F, name)")],
-    ["code = 'F.scaled_dot_product_attention'", USE.format("eval(code)")],
-    ["f = getattr", USE.format('f(F, "scaled_dot_product_attention")')],
-    ["import operator", USE.format('operator.attrgetter("scaled_dot_product_attention")(F)')],
-    ["globals()['attention_weights'] = F.scaled_dot_product_attention"],
-    ["if True:\n    def attention_weights(Q, K):\n        return F.scaled_dot_product_attention(Q, K, K)\n"],
-    ["%matplotlib inline\n" + USE.format("F.scaled_dot_product_attention")],
-    [
-        "def attention_weights(Q, K):\n    from torch.nn.functional import scaled_dot_product_attention as s\n    return s(Q, K, K)\n"
-    ],
-]
-
-
-@pytest.mark.parametrize("cells", SHORTCUTS)
-def test_a_forbidden_function_is_found(cells):
-    assert any("scaled_dot_product_attention" in finding for finding in found(*cells))
 
 
 OWN_ANSWERS = [
@@ -80,6 +33,16 @@ OWN_ANSWERS = [
     ],
     ["from autograder.catalogue.ch05 import attention_weights"],
     ["from transformer_ref.model.attention import *"],
+    ["_ = %pwd\nfrom transformer_ref.model.attention import attention_weights"],
+    ["import transformer_ref.model.attention as a", "%time g = a.attention_weights", "attention_weights = g"],
+    ["exec('from transformer_ref.model.attention import attention_weights')"],
+    [f"import __main__, transformer_ref.model.attention\n__main__.attention_weights = {OWN}"],
+    [f"import transformer_ref.model.attention\nglobals()['attention_weights'] = {OWN}"],
+    [f"import transformer_ref.model.attention\nglobals().update(attention_weights={OWN})"],
+    [f"def prepare():\n    global g\n    g = {OWN}\n", "def attention_weights(Q, K):\n    return g(Q, K)\n"],
+    [f"match {OWN}:\n    case g:\n        pass\n", "attention_weights = g"],
+    [f"def attention_weights(Q, K, f={OWN}):\n    return f(Q, K)\n"],
+    ["from autograder import recorder", "def attention_weights(Q, K):\n    recorder._watch = None\n    return Q\n"],
 ]
 
 
@@ -89,28 +52,17 @@ def test_the_courses_own_answer_is_found(cells):
 
 
 HONEST = [
-    [
-        "from transformer_ref.model.softmax import softmax",
-        "def attention_weights(Q, K):\n    return softmax(Q @ K.mT / Q.shape[-1] ** 0.5, dim=-1)\n",
-    ],
-    [
-        "def attention_weights(Q, K):\n    '''Not F.scaled_dot_product_attention.'''\n    return Q  # scaled_dot_product_attention\n"
-    ],
-    [
-        "def attention_weights(Q, K):\n    return Q @ K.mT\n",
-        "F.scaled_dot_product_attention(Q, K, V)  # to compare",
-    ],
-    [
-        "def scaled_dot_product_attention(Q, K):\n    return Q @ K.mT\n",
-        "def attention_weights(Q, K):\n    return scaled_dot_product_attention(Q, K)\n",
-    ],
-    ["def attention_weights(Q, K):\n    print('as scaled_dot_product_attention does')\n    return Q @ K.mT\n"],
-    [
-        "from autograder.check import check\ndef attention_weights(Q, K):\n    return Q @ K.mT\ncheck('attention-weights')\n"
-    ],
-    ["x = 'a' * 10", "y = 'b'[::-1] % ()", "def attention_weights(Q, K):\n    return Q[0][::-1]\n"],
-    ["z = '9' * 10**9\nw = bytes(10**9)\nv = 9**9**9", "def attention_weights(Q, K):\n    return Q\n"],
-    ["this is not python", "def attention_weights(Q, K):\n    return Q @ K.mT\n"],
+    ["from transformer_ref.model.softmax import softmax", WRITTEN.replace("torch.softmax", "softmax")],
+    ["import transformer_ref.model.softmax", WRITTEN.replace("torch.", "transformer_ref.model.softmax.")],
+    [WRITTEN, f"import transformer_ref.model.attention\nweights = {OWN}(x, x)"],
+    [f"import transformer_ref.model.attention\nQ = K = weights = {OWN}(x, x)", WRITTEN],
+    [f"def compare(x):\n    return {OWN}(x, x) - attention_weights(x, x)\n", WRITTEN],
+    [f"class Compared:\n    def run(self, x):\n        self.attention_weights = {OWN}(x, x)\n", WRITTEN],
+    [f"seen = {{}}\nseen['attention_weights'] = {OWN}", WRITTEN],
+    ["from autograder.check import check", WRITTEN + "check('attention-weights')"],
+    ["this is not python", WRITTEN],
+    [WRITTEN.replace("):\n", "):\n    'See transformer_ref.model.attention for a faster one.'\n")],
+    ["def attention_weights(Q, K):\n    values = [Q for Q in K]\n    return [K for values in Q]\n", f"values = {OWN}"],
 ]
 
 
@@ -119,29 +71,76 @@ def test_honest_code_is_left_alone(cells):
     assert found(*cells) == []
 
 
-LONG = "'" + "a" * 15_000 + "'"
-ENDLESS = [
-    f"x = {LONG}.replace('a', {LONG})",
-    f"x = [[c for d in {LONG}] for c in {LONG}]",
-    "x = '{:>999999999}'.format('a')",
-    "x = '%999999999s' % 'a'",
-    "x = " + "+".join([LONG] * 5),
-    "x = " + "(" * 80 + "'a'" + "[::-1])" * 80,
-]
+def test_what_switches_the_recorder_off_is_named():
+    cell = "from torch.utils._python_dispatch import _disable_current_modes as d\n"
+    (sentence,) = found(cell, "def attention_weights(Q, K):\n    with d():\n        return Q\n")
+    assert sentence.startswith("_disable_current_modes switches off")
 
 
-@pytest.mark.parametrize("cell", ENDLESS, ids=range(len(ENDLESS)))
-def test_a_constant_that_would_take_long_is_not_worked_out(cell):
-    assignment = ast.parse(cell).body[0]
-    value = constants.value_of(assignment.value, {})
-    assert value is constants.UNKNOWN or len(value) <= constants.MOST
+def test_where_nothing_is_forbidden_the_recorder_may_be_switched_off():
+    exercise = catalogue.find("attend")
+    cell = "def attend(W, V):\n    with torch._C.DisableTorchFunction():\n        return W @ V\n"
+    assert not exercise.forbidden and rules.findings([cell], exercise, ASSIGNMENT) == []
 
 
-def test_a_shortcut_in_another_exercises_cell_is_not_charged_here():
-    assert (
-        found(
-            "def attend(W, V):\n    return F.scaled_dot_product_attention(W, V, V)\n",
-            "def attention_weights(Q, K):\n    return Q\n",
-        )
-        == []
-    )
+LONG = "s = '" + "x" * 15_000 + "'\n"
+HOSTILE = {
+    "a text spelled out, a thousand times": LONG + "a = [ord(c) for c in s]\n" * 1_000,
+    "four thousand answers": "attention_weights = 1\n" * 4_000,
+    "a thousand magics": "x = %pwd\n" * 4_000,
+    "a thousand magics in brackets": "(\n" * 90 + "x = %pwd\n!ls\n" * 2_000,
+    "a thousand questions": "torch?\n" * 5_000,
+    "lambdas in lambdas": "f = " + "lambda a: " * 3_000 + "a",
+    "functions in functions": "".join("  " * n + f"def f{n}(a{n}):\n" for n in range(95)) + "  " * 95 + "pass\n",
+    "a long sum": "f = " + "+".join(["a"] * 15_000),
+    "a long chain": "f = a" + ".b" * 15_000,
+    "a chain of names": "".join(f"g{n} = g{n + 1}\n" for n in range(3_000)) + "attention_weights = g0\n",
+    "texts in texts": "exec(" * 50 + "'1'" + ")" * 50,
+    "brackets": "(" * 30_000,
+    "open brackets of all kinds": "f(**{" * 7_000,
+}
+
+
+@pytest.mark.parametrize("cell", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
+    """Counted in statements and nodes that are looked at, since a clock says little on a loaded machine."""
+    looked, look = [0], rules._mentions
+    parsed, parse = [0], rules._parse
+    transformed, transform = [0], rules._transformed
+
+    def counted(node):
+        looked[0] += 1
+        return look(node)
+
+    def measured(source):
+        parsed[0] += len(source)
+        return parse(source)
+
+    def weighed(cell):
+        transformed[0] += len(cell) * sum(cell.count(mark) for mark in "%!?")
+        return transform(cell)
+
+    monkeypatch.setattr(rules, "_transformed", weighed)
+    monkeypatch.setattr(rules, "_mentions", counted)
+    monkeypatch.setattr(rules, "_parse", measured)
+    for exercise in ASSIGNMENT.exercises:
+        rules.findings([cell, WRITTEN], exercise, ASSIGNMENT)
+    assert looked[0] <= 2 * rules.MOST_NODES
+    assert parsed[0] <= 3 * rules.MOST_LETTERS
+    assert transformed[0] <= rules.MOST_TRANSFORMED
+
+
+def test_a_notebook_is_read_once_for_all_of_its_exercises(monkeypatch):
+    parsed, parse = [], rules._parse
+    monkeypatch.setattr(rules, "_parse", lambda source: parsed.append(source) or parse(source))
+    for exercise in ASSIGNMENT.exercises:
+        rules.findings(["once = 1", WRITTEN], exercise, ASSIGNMENT)
+    assert parsed.count("once = 1") == 1
+
+
+def test_a_cell_beyond_the_budget_hides_no_other():
+    assert found("#" * (rules.MOST_LETTERS + 1), "from transformer_ref.model.attention import attention_weights")
+
+
+def test_magics_beyond_the_budget_hide_no_import():
+    assert found("x = %pwd\n" * 4_000 + "from transformer_ref.model.attention import attention_weights")

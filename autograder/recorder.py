@@ -1,0 +1,249 @@
+"""Which of an exercise's forbidden functions run while the judge's questions are answered, however they are spelled.
+
+A name can be hidden in source in endless ways, and stands there in honest ones; a call can be neither. torch tells what
+is called in Python (function mode) and what it ends in (dispatch mode); a few functions in plain Python, of which it
+knows nothing, are watched by lending them other code. What an answer computes is not changed by any of this.
+
+This runs where the learner's code runs and can be switched off by code that means to; it decides nothing.
+"""
+
+import mmap
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a forbidden name stands for, beside the function and the kernel that bear it.
+
+    functions: other names in Python; kernels: names in torch's dispatcher; plain: Python functions of which torch knows
+    nothing, as (module, function in it).
+    """
+
+    functions: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    plain: tuple[tuple[str, str], ...] = ()
+
+
+FUSED_KERNELS = (
+    "_safe_softmax",  # only the unfused way through scaled_dot_product_attention ends in it
+    "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_attention_math_for_mps",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_flash_attention_forward",
+    "_flash_attention_forward_no_dropout_inplace",
+    "_efficient_attention_forward",
+    "_cudnn_attention_forward",
+    "_triton_scaled_dot_attention",
+    "_fused_sdp_choice",
+)
+MEANINGS = {
+    "softmax": Meaning(
+        functions=("special_softmax",),
+        kernels=("_safe_softmax", "_sparse_softmax", "_masked_softmax", "_nested_tensor_softmax_with_shape"),
+        plain=(("torch._refs", "softmax"), ("torch._decomp.decompositions", "_softmax"), ("scipy.special", "softmax")),
+    ),
+    "log_softmax": Meaning(
+        functions=("special_log_softmax",),
+        kernels=("_sparse_log_softmax",),
+        plain=(
+            ("torch._refs", "log_softmax"),
+            ("torch._decomp.decompositions", "_log_softmax"),
+            ("scipy.special", "log_softmax"),
+        ),
+    ),
+    "cross_entropy": Meaning(kernels=("cross_entropy_loss",)),
+    "Categorical": Meaning(plain=(("torch.distributions.categorical", "Categorical.__init__"),)),
+    "scaled_dot_product_attention": Meaning(kernels=FUSED_KERNELS),
+    "MultiheadAttention": Meaning(
+        functions=("multi_head_attention_forward",),
+        kernels=("_native_multi_head_attention", "_triton_multi_head_attention", "_transformer_encoder_layer_fwd"),
+        plain=(("torch.nn", "MultiheadAttention.forward"),),
+    ),
+}
+
+_watch: "_Watch | None" = None  # of the question that is being answered; threads that it starts look here too
+
+
+@contextmanager
+def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
+    """Add to `ran` those of the names whose functions run inside the `with`; without names, nothing is done at all."""
+    global _watch
+    if not names:
+        yield
+        return
+    before, _watch = _watch, _Watch(names)
+    watch, follow = _watch, threading.getprofile()
+    threading.setprofile(_follow)
+    try:
+        with ExitStack() as stack:
+            for name in names:
+                for place in MEANINGS.get(name, Meaning()).plain:
+                    stack.enter_context(_lent(*place, name))
+            if "torch._dynamo" in sys.modules:  # compiled code has no calls to be seen, and refuses to run under modes
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            for mode in _modes():
+                stack.enter_context(mode)
+            yield
+    finally:
+        _watch = before
+        threading.setprofile(follow)
+        ran += watch.ran()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Inside the `with` nothing counts: what the judge lends to an answer may call what it likes."""
+    global _watch
+    before, _watch = _watch, None
+    try:
+        yield
+    finally:
+        _watch = before
+
+
+class _Watch:
+    """The names that are looked for during one question, and which of them were seen."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self.functions, self.kernels = _meant(self._names)
+        self._seen = mmap.mmap(-1, len(self._names))  # shared with processes that the answer forks
+
+    def note(self, name: str) -> None:
+        self._seen[self._names.index(name)] = 1
+
+    def ran(self) -> list[str]:
+        return [name for name, seen in zip(self._names, self._seen, strict=True) if seen != b"\0"]
+
+
+@cache
+def _meant(names: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """Functions and kernels -> the forbidden name that they come under, the first in order where there are more."""
+    functions: dict[str, str] = {}
+    kernels: dict[str, str] = {}
+    for name in names:
+        meaning = MEANINGS.get(name, Meaning())
+        for function in (name, *meaning.functions):
+            functions.setdefault(function, name)
+        for kernel in (name, f"_{name}", *meaning.functions, *meaning.kernels):
+            kernels.setdefault(f"aten::{kernel}", name)
+            kernels.setdefault(f"quantized::{kernel}", name)
+        kernels.setdefault(name, name)  # an operator of higher order, which has no namespace
+    return functions, kernels
+
+
+class _Functions(TorchFunctionMode):
+    """Sees what is called in Python, methods and properties of tensors included, and passes it on."""
+
+    inside = False  # a function that was noted, whose kernels go without saying
+
+    def __torch_function__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        watch = _watch
+        name = watch and watch.functions.get(getattr(function, "__name__", "").partition(".")[0])
+        if not name:
+            return function(*args, **(kwargs or {}))
+        watch.note(name)
+        self.inside = True
+        try:
+            return function(*args, **(kwargs or {}))
+        finally:
+            self.inside = False
+
+
+class _Kernels(TorchDispatchMode):
+    """Sees what calls end in, from scripts and from backward too, and passes it on."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, functions: _Functions) -> None:
+        super().__init__()
+        self._functions = functions
+
+    def _pass_on(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        watch = _watch
+        if watch and not self._functions.inside:
+            name = watch.kernels.get(function.name().partition(".")[0])
+            if name:
+                watch.note(name)
+        return function(*args, **(kwargs or {}))
+
+
+# Given a class that has it already, torch wraps this method so that its first call imports the compiler: a second.
+_Kernels.__torch_dispatch__ = _Kernels._pass_on
+
+
+def _modes() -> tuple[_Functions, _Kernels]:
+    functions = _Functions()
+    return functions, _Kernels(functions)
+
+
+def _follow(frame: types.FrameType, event: str, argument: Any) -> None:
+    """The first thing in a thread that an answer starts: modes hold for one thread only, so it gets its own."""
+    sys.setprofile(None)
+    for mode in _modes():
+        mode.__enter__()
+
+
+@contextmanager
+def _lent(module: str, place: str, name: str) -> Iterator[None]:
+    """While the `with` lasts, the Python function at this place is noted under that name when it runs.
+
+    It gets other code, since it may be known by other names already. What is not there, or is no Python function, is
+    left alone.
+    """
+    try:
+        function = attrgetter(place)(sys.modules[module])
+        own = function.__code__
+    except (KeyError, AttributeError):
+        yield
+        return
+    copy = types.FunctionType(own, function.__globals__, function.__name__, None, function.__closure__)
+    copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        if _watch:
+            _watch.note(name)
+        return copy(*arguments, **options)
+
+    function.__code__ = _calling(noted, own.co_freevars)
+    try:
+        yield
+    finally:
+        function.__code__ = own
+
+
+def _calling(noted: Callable, free: tuple[str, ...]) -> types.CodeType:
+    """Code that calls `noted` with whatever it is given, for a function with these free variables."""
+    code = _template(free)
+    return code.replace(co_consts=tuple(noted if constant == "noted" else constant for constant in code.co_consts))
+
+
+@cache
+def _template(free: tuple[str, ...]) -> types.CodeType:
+    namespace: dict[str, Any] = {}
+    exec(
+        f"def outer({', '.join(free)}):\n"
+        " def lent(*arguments, **options):\n"
+        f"  if 0: {', '.join(free) or 'pass'}\n"
+        "  noted = 'noted'\n"
+        "  return noted(*arguments, **options)\n"
+        " return lent.__code__\n",
+        namespace,
+    )
+    return namespace["outer"](*free)
