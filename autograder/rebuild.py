@@ -12,9 +12,10 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from autograder import salvage
-from autograder.matching import Given, Matching, bare, is_python
-from autograder.salvage import Piece
+from autograder import conflict, salvage
+from autograder.matching import Given, Matching, bare
+from autograder.salvage import Piece, Reading
+from autograder.scripts import is_python
 
 NOTE_ID = "about-your-submission"
 NO_FILE = "There was no notebook in what you handed in."
@@ -27,11 +28,13 @@ _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_ra
 
 
 class Rebuilt(NamedTuple):
-    """A notebook fit for grading, what had to be put right, in words for its author, and the ids that hold answers."""
+    """A notebook fit for grading, what had to be put right, in words for its author, the ids that hold answers, and
+    whether anything in the file belongs to the assignment."""
 
     notebook: NotebookNode
     reasons: tuple[str, ...]
     answered: frozenset[str]
+    belongs: bool
 
 
 def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
@@ -39,8 +42,23 @@ def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
 
     released: as nbformat reads it, with ids. It is not changed. Nothing is raised on account of the submission.
     """
-    pieces, reasons = ([], [NO_FILE]) if submitted is None else salvage.read(submitted)
-    return _Rebuilding(pieces, released, reasons).run()
+    readings = [Reading((), (NO_FILE,))] if submitted is None else salvage.read(submitted)
+    rebuilt = [_Rebuilding(reading.pieces, released, reading.reasons).run() for reading in readings]
+    return rebuilt[0] if len(rebuilt) == 1 else _settled(readings, rebuilt, released)
+
+
+def _settled(readings: Sequence[Reading], rebuilt: Sequence[Rebuilt], released: NotebookNode) -> Rebuilt:
+    """Of the two sides of a merge conflict the first; answers that only the second has are put in their places."""
+    lacking = rebuilt[1].answered - rebuilt[0].answered
+    pieces = list(readings[0].pieces)
+    for piece in readings[1].pieces:
+        if (name := piece.grade_id or piece.id) in lacking:
+            place = next((place for place, own in enumerate(pieces) if name in (own.grade_id, own.id)), len(pieces))
+            pieces[place : place + 1] = [piece]
+    best = _Rebuilding(pieces, released, [conflict.SAID, *readings[0].reasons]).run()
+    if len(best.answered) >= len(rebuilt[1].answered):
+        return best
+    return rebuilt[1]._replace(reasons=(conflict.SAID, *rebuilt[1].reasons))
 
 
 def with_note(notebook: NotebookNode, reasons: Sequence[str]) -> NotebookNode:
@@ -77,7 +95,7 @@ class _Rebuilding:
             if given.is_answer:
                 self._answer(given)
         self._tell_of_damage()
-        return Rebuilt(self._notebook(), tuple(dict.fromkeys(self.reasons)), frozenset(self.answers))
+        return Rebuilt(self._notebook(), tuple(dict.fromkeys(self.reasons)), frozenset(self.answers), bool(claimed))
 
     def _answer(self, given: Given) -> None:
         """Settle an answer's text: that of its own cells, else of the cells that define what it asks for."""
