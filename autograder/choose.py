@@ -53,16 +53,14 @@ def choose(there: Listing, folder: Path, name: str, rebuild: Callable[[bytes | N
     """The file that is graded: one with answers in it; of those the one whose name is nearest.
 
     Notebooks are looked at first, then other files, then hidden ones, until there is an answer. name: the right one.
-    Raises OSError when nothing can be read, but something is there that this user may not open.
+    Raises OSError when nothing can be read, but something was there: it changed meanwhile, or is closed to this user.
     """
     tiers, read, beside, closed, left = candidates(there, folder, name), [], [], None, MOST_BYTES
     for tier, paths in enumerate(tiers):
         for path in paths[:MOST_READ]:
             try:
                 data = handed_in.content_of(path)
-            except handed_in.NoPlainFile:
-                continue
-            except PermissionError as error:
+            except (handed_in.NoPlainFile, PermissionError) as error:  # gone since we looked, or closed to us
                 closed = closed or error
                 continue
             left -= len(data)

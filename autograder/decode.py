@@ -19,7 +19,7 @@ LOOKED_AT = 4_000  # bytes, in search of zeros
 MOSTLY = 0.8
 
 _BEYOND_ASCII = re.compile("[^\x00-\x7f\ufffd]")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]+")
 
 
 def text_of(data: bytes) -> tuple[str, bool]:

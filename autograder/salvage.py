@@ -29,7 +29,7 @@ _COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|,(?=\s*[}\]])|(?<=[}\]])\s*(?=[
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]{200,}=*\s*")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ODD = re.compile("[\u00a0\u2007\u202f\u200b\u200c\u200d\u2060\ufeff]")
 _PLAIN = str.maketrans({**dict.fromkeys("\u00a0\u2007\u202f", " "), **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff")})
@@ -73,7 +73,7 @@ class Reading:
 
 
 def read(data: bytes) -> list[Reading]:
-    """The cells of a file; of one with a merge conflict those of its two sides, the first side first."""
+    """The cells of a file; of one with a merge conflict those of each side, the first side first."""
     reasons = []
     if len(data) > MAX_BYTES:
         data = data[: MAX_BYTES // 2] + b"\n" + data[-MAX_BYTES // 2 :]
@@ -81,10 +81,8 @@ def read(data: bytes) -> list[Reading]:
     text, is_certain = text_of(data)
     if not is_certain:
         reasons.append("The file was not saved as UTF-8. Letters with accents may have been read wrongly.")
-    found = [_reading(each, reasons, data) for each in conflict.sides(text) or (text,)]
-    if len(found) == 1 and any("<<<<<<<" in piece.source for piece in found[0].pieces):
-        found = [_side(found[0], 0), _side(found[0], 1)]  # nbdime leaves the conflict inside the cells
-    return found
+    readings = [_reading(each, reasons, data) for each in conflict.sides(text) or (text,)]
+    return [side for reading in readings for side in _sides(reading)]
 
 
 def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
@@ -97,12 +95,21 @@ def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
     return Reading(pieces, (*reasons, said.format(len(pieces))) if said else tuple(reasons))
 
 
-def _side(reading: Reading, side: int) -> Reading:
-    pieces = [
-        replace(piece, source=both[side]) if (both := conflict.sides(piece.source)) else piece
-        for piece in reading.pieces
+def _sides(reading: Reading) -> list[Reading]:
+    """The two sides of a conflict that nbdime left inside the cells; else the reading itself."""
+    both = {place: sides for place, piece in enumerate(reading.pieces) if (sides := conflict.sides(piece.source))}
+    if not both:
+        return [reading]
+    return [
+        replace(
+            reading,
+            pieces=tuple(
+                replace(piece, source=both[place][side]) if place in both else piece
+                for place, piece in enumerate(reading.pieces)
+            ),
+        )
+        for side in (0, 1)
     ]
-    return Reading(tuple(pieces), reading.reasons)
 
 
 def _cells(text: str, depth: int = 0) -> tuple[list[dict], str]:
@@ -155,6 +162,8 @@ def _found(value: Any, depth: int) -> list[dict]:
 
 
 def _is_cell(value: dict) -> bool:
+    if isinstance(value.get("source"), str | list) and isinstance(value.get("metadata"), dict):
+        return True
     return "cell_type" in value or (value.get("kind") in (1, 2) and isinstance(value.get("value"), str))
 
 
@@ -170,7 +179,7 @@ def _whole_cells(text: str, depth: int) -> tuple[list[dict], int]:
             work -= read_to - start + error.pos // 8  # the error itself counts lines from the beginning
             failures, place = failures + 1, start + 1
         except (ValueError, RecursionError):
-            failures, place, work = failures + 1, start + 1, work - 30_000
+            failures, place, work = failures + 1, start + 1, work - 100_000
         else:
             cells += _found(value, depth)
     return cells, failures
@@ -226,7 +235,7 @@ def _clean(source: Any) -> str:
         is_cut = len(lines) > 1 and not any("\n" in line or "\r" in line for line in lines)
         source = ("\n" if is_cut else "").join(lines)  # some programs leave out the line ends
     text = _text(source).replace("\r\n", "\n").replace("\r", "\n")
-    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text))
+    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text)).lstrip("\ufeff")
     if _ODD.search(text) and not scripts.is_python(text) and scripts.is_python(plain := text.translate(_PLAIN)):
         return plain  # blanks of another kind, which come of copying from a page
     return text

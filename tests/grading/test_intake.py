@@ -290,7 +290,7 @@ def graded(tmp_path_factory):
     for kind in damage.HONEST:
         path = hand_in(folder, f"t-{kind}")
         notebook = json.loads(path.read_text(encoding="utf-8")) | {"blank": BLANK}
-        path.write_bytes(damage.damaged(notebook, [damage.HONEST[kind]], random.Random(kind)))
+        path.write_bytes(damage.damaged(notebook, [kind], random.Random(kind)))
     released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
     assert released.returncode == 0, released.stdout
     done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
