@@ -129,7 +129,9 @@ def _cells(text: str, depth: int = 0) -> tuple[list[dict], str]:
     if not cells and depth < DEEPEST:
         cells = next((cells for inner in _unwrapped(text) if (cells := _cells(inner, depth + 1)[0])), [])
         failures = 0
-    return cells or _literal(text, depth), BROKEN if failures else INSIDE
+    if len(literal := _literal(text, depth)) > len(cells):
+        return literal, INSIDE
+    return cells, BROKEN if failures else INSIDE
 
 
 def _listed(document: Any) -> list[dict]:
@@ -179,7 +181,7 @@ def _whole_cells(text: str, depth: int) -> tuple[list[dict], int]:
             work -= read_to - start + error.pos // 8  # the error itself counts lines from the beginning
             failures, place = failures + 1, start + 1
         except (ValueError, RecursionError):
-            failures, place, work = failures + 1, start + 1, work - 100_000
+            failures, place, work = failures + 1, start + 1, work - 1_000_000
         else:
             cells += _found(value, depth)
     return cells, failures
