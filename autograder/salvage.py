@@ -19,6 +19,7 @@ from autograder.handed_in import MAX_BYTES
 WORK = 200_000_000  # characters that may be read again in search of whole cells in a broken file
 DEEPEST = 5  # wrappers in wrappers
 MOST_LOOKS = 1_000_000  # values that are looked at in search of cells
+MOST_CELLS = 10_000
 LITERAL = 1_000_000  # characters that are read as Python's own notation
 DECODER = json.JSONDecoder(parse_int=float, strict=False)  # float: an int of 5,000 digits would raise
 
@@ -89,6 +90,13 @@ def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
     cells, said = _cells(text)
     if not cells and (cells := scripts.cells(text)):
         said = EXPORT
+    if len(cells) > MOST_CELLS:
+        reasons = [
+            *reasons,
+            f"There were {len(cells):,} cells. Of those without a name the first {MOST_CELLS:,} were read.",
+        ]
+        named = [cell for cell in cells[MOST_CELLS:] if "nbgrader" in str(cell.get("metadata"))[:MOST_CELLS]]
+        cells = cells[:MOST_CELLS] + named[:MOST_CELLS]
     pieces = tuple(_piece(cell) for cell in cells)
     if not pieces:
         said = f"The file could not be read as a notebook: {_look(data)}. Please hand it in again."

@@ -22,7 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from sample_class import ASSIGNMENT
 from traitlets.config import Config
 
-from autograder import choose, intake, receipts, unpack
+from autograder import choose, intake, receipts, salvage, unpack
 from autograder import handed_in as folders
 from autograder.rebuild import rebuild
 
@@ -137,6 +137,15 @@ def test_what_is_unpacked_of_one_file_is_bounded(monkeypatch):
     for _ in range(unpack.DEEPEST):
         nested = stored._zip({"inner.zip": nested})
     assert list(unpack.members("a.zip", nested)) == []
+
+
+def test_of_cells_without_number_the_named_ones_are_all_read(monkeypatch):
+    monkeypatch.setattr(salvage, "MOST_CELLS", 100)
+    notebook = json.loads(data())
+    notebook["cells"][2:2] = [{"cell_type": "code", "metadata": {}, "source": f"x = {n}"} for n in range(500)]
+    rebuilt = rebuild(json.dumps(notebook).encode(), RELEASED)
+    assert rebuilt.answered == set(damaged_folders.ANSWERS)
+    assert "Of those without a name the first 100 were read." in rebuilt.reasons[0]
 
 
 # What is said
@@ -307,11 +316,12 @@ def test_what_may_not_be_opened_is_not_checked_and_no_zero(seen_by_all):
 
 
 @pytest.fixture
-def course(tmp_path) -> Path:
+def course(tmp_path) -> Iterator[Path]:
     sample_class.lay_out(tmp_path)
     for student in ("ada", "bob", "cleo"):
         sample_class.submit(tmp_path, student, sample_class.solved())
-    return tmp_path
+    yield tmp_path
+    damaged_folders.remove(tmp_path / "classroom")
 
 
 def take_in_class(course: Path) -> tuple[dict[str, str], list[str]]:
@@ -353,7 +363,6 @@ def test_plain_nbgrader_grades_the_others_and_names_who_is_not_checked(course):
     assert done.stdout.rstrip().splitlines()[-1].startswith("[AutogradeApp | ERROR] ada: not graded: ")
     points = {exercise.id: exercise.points for exercise in ASSIGNMENT.exercises}
     assert sample_class.scores(course, "bob") == sample_class.scores(course, "cleo") == points
-    damaged_folders.remove(course / "classroom" / "submitted")
 
 
 # When it arrived
