@@ -19,13 +19,16 @@ LOOKED_AT = 4_000  # bytes, in search of zeros
 MOSTLY = 0.8
 
 _BEYOND_ASCII = re.compile("[^\x00-\x7f\ufffd]")
+_CONTROL_BYTES = bytes({*range(32), 127} - {*b"\t\n\r"})
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]+")
 
 
 def text_of(data: bytes) -> tuple[str, bool]:
     """The text without control characters and byte order marks, and whether its letters are certain."""
     text, is_certain = _decoded(data)
-    return (_CONTROL.sub("", text) if _CONTROL.search(text) else text), is_certain
+    if len(data.translate(None, _CONTROL_BYTES)) == len(data) and "\ufeff" not in text:
+        return text, is_certain  # nearly always, and the bytes tell it ten times as fast
+    return _CONTROL.sub("", text), is_certain
 
 
 def _decoded(data: bytes) -> tuple[str, bool]:

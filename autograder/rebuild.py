@@ -203,11 +203,11 @@ class _Rebuilding:
             self.reasons.append("Cells that were moved are again in the order in which they were handed out.")
 
     def _notebook(self) -> NotebookNode:
-        notebook = copy.deepcopy(self.released)
+        around = {key: copy.deepcopy(value) for key, value in self.released.items() if key != "cells"}
+        notebook = NotebookNode(**around, cells=[])
         taken = {given.cell.get("id") for given in self.given}
         ids = (name for number in count(1) if (name := f"own-{number}") not in taken)
         before, after = self._own_cells()
-        notebook.cells = []
         for given in self.given:
             cell = copy.deepcopy(given.cell)
             if given.name in self.answers:
