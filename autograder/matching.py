@@ -1,8 +1,6 @@
 """Which handed-in cell is which cell of the released notebook: by name, by text, by what it defines, by likeness."""
 
-import ast
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +8,7 @@ from nbformat import NotebookNode
 from rapidfuzz import fuzz
 
 from autograder.salvage import Piece
+from autograder.scripts import is_python
 
 ALIKE = 60.0  # percent of likeness from which a cell without a name is taken for a given one
 LIKENESS_READS = 2_000  # characters, and
@@ -152,18 +151,6 @@ def bare(source: str) -> str:
 def as_code(piece: Piece) -> str:
     """A cell's text as code: of a text cell with fences, what stands between them."""
     return piece.source if piece.kind == "code" else "\n\n".join(_FENCED.findall(piece.source)) or piece.source
-
-
-def is_python(source: str) -> bool:
-    """Whether a cell's text can be parsed; lines for IPython itself count as statements."""
-    lines = ["pass" if line.startswith(("%", "!", "?")) else line for line in source.splitlines()]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse("\n".join(lines))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
 
 
 def _names(source: str) -> set[str]:

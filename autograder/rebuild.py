@@ -12,9 +12,10 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from autograder import salvage
-from autograder.matching import Given, Matching, bare, is_python
-from autograder.salvage import Piece
+from autograder import conflict, salvage
+from autograder.matching import Given, Matching, bare
+from autograder.salvage import Piece, Reading
+from autograder.scripts import is_python
 
 NOTE_ID = "about-your-submission"
 NO_FILE = "There was no notebook in what you handed in."
@@ -27,11 +28,13 @@ _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_ra
 
 
 class Rebuilt(NamedTuple):
-    """A notebook fit for grading, what had to be put right, in words for its author, and the ids that hold answers."""
+    """A notebook fit for grading, what had to be put right, in words for its author, the ids that hold answers, and
+    whether anything in the file belongs to the assignment."""
 
     notebook: NotebookNode
     reasons: tuple[str, ...]
     answered: frozenset[str]
+    belongs: bool
 
 
 def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
@@ -39,8 +42,24 @@ def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
 
     released: as nbformat reads it, with ids. It is not changed. Nothing is raised on account of the submission.
     """
-    pieces, reasons = ([], [NO_FILE]) if submitted is None else salvage.read(submitted)
-    return _Rebuilding(pieces, released, reasons).run()
+    readings = [Reading((), (NO_FILE,))] if submitted is None else salvage.read(submitted)
+    rebuilt = [_Rebuilding(reading.pieces, released, reading.reasons).run() for reading in readings]
+    return rebuilt[0] if len(rebuilt) == 1 else _settled(readings, rebuilt, released)
+
+
+def _settled(readings: Sequence[Reading], rebuilt: Sequence[Rebuilt], released: NotebookNode) -> Rebuilt:
+    """Of the sides of a merge conflict the first; answers that only another has are put in their places."""
+    pieces, best = list(readings[0].pieces), rebuilt[0]
+    for reading, other in zip(readings[1:], rebuilt[1:], strict=True):
+        lacking = other.answered - best.answered
+        for piece in reading.pieces:
+            if (name := piece.grade_id or piece.id) in lacking:
+                place = next((place for place, own in enumerate(pieces) if name in (own.grade_id, own.id)), len(pieces))
+                pieces[place : place + 1] = [piece]
+        best = _Rebuilding(pieces, released, readings[0].reasons).run()
+        if len(other.answered) > len(best.answered):
+            pieces, best = list(reading.pieces), other
+    return best._replace(reasons=(conflict.SAID, *best.reasons))
 
 
 def with_note(notebook: NotebookNode, reasons: Sequence[str]) -> NotebookNode:
@@ -77,18 +96,22 @@ class _Rebuilding:
             if given.is_answer:
                 self._answer(given)
         self._tell_of_damage()
-        return Rebuilt(self._notebook(), tuple(dict.fromkeys(self.reasons)), frozenset(self.answers))
+        return Rebuilt(self._notebook(), tuple(dict.fromkeys(self.reasons)), frozenset(self.answers), bool(claimed))
 
     def _answer(self, given: Given) -> None:
         """Settle an answer's text: that of its own cells, else of the cells that define what it asks for."""
-        written = [place for place in given.found if bare(self._text(place, given)) not in (given.bare, "")]
-        if written:
+        written = self._written(given)
+        filled = [place for place in written if not self._is_unfilled(place, given)]
+        is_defined = not given.defines or any(given.defines & self.matching.defined[place] for place in filled)
+        places = [] if filled and is_defined else self.matching.defining(given)
+        if written and not places:
+            written = filled or written
             self._answer_from_own(given, self._before_check(given, written) or written)
             return
-        places = self.matching.defining(given)
         places = self._before_check(given, places) or places
         if places:
-            parts = [self._text(place, given) for place in places]
+            self.matching.release(given, filled)  # what stands there prepares the answer, at most
+            parts = [self._with_its_end(place, given) for place in places]
             joined = "\n\n".join(parts)
             self.answers[given.name] = joined if is_python(joined) else parts[-1]
             self.elsewhere.update(places)
@@ -97,15 +120,42 @@ class _Rebuilding:
                     self.matching.claim(place, given)
             self.reasons.append(f"Your answer to `{given.name}` was found in another cell than its own.")
 
+    def _written(self, given: Given) -> list[int]:
+        """The cells taken for an answer that say something else than was handed out, alone and together."""
+        texts = {place: bare(self._text(place, given)) for place in given.found}
+        if "\n".join(texts.values()) == given.bare:  # the blank one, cut into pieces
+            return []
+        return [place for place, text in texts.items() if text not in (given.bare, "")]
+
+    def _is_unfilled(self, place: int, given: Given) -> bool:
+        """Whether a cell is the blank one with something around it, and defines nothing else."""
+        text = bare(self._text(place, given))
+        return given.bare in text and text.count("def ") == given.bare.count("def ")
+
+    def _with_its_end(self, place: int, given: Given) -> str:
+        """A cell's text as this answer; where it was cut inside a function and lost its name, with what was cut off."""
+        text = self._text(place, given)
+        for end in range(place + 1, len(self.pieces)):
+            rest = self.matching.code[end]
+            if not (self.matching.is_own(end) and rest[:1].isspace() and not is_python(rest)):
+                break
+            if not is_python(joined := f"{text}\n{rest}"):
+                break
+            text = joined
+            self.matching.copies.add(end)
+        return text
+
     def _answer_from_own(self, given: Given, places: Sequence[int]) -> None:
         """Of several cells that are this answer, the last that defines what it asks for; the others stay, as own cells.
 
         The halves of a function whose cell was split inside it are put together again.
         """
         parts = [self._text(place, given) for place in places]
+        if len(places) == 1:
+            parts = [self._with_its_end(places[0], given)]
         defining = [place for place in places if given.defines & self.matching.defined[place]]
         chosen = {(defining or places)[-1]}
-        self.answers[given.name] = self._text(*chosen, given)
+        self.answers[given.name] = parts[0] if len(parts) == 1 else self._text(*chosen, given)
         joined = "\n".join(parts)
         if len(parts) > 1 and not all(map(is_python, parts)) and is_python(joined):
             self.answers[given.name], chosen = joined, set(places)
@@ -153,11 +203,11 @@ class _Rebuilding:
             self.reasons.append("Cells that were moved are again in the order in which they were handed out.")
 
     def _notebook(self) -> NotebookNode:
-        notebook = copy.deepcopy(self.released)
+        around = {key: copy.deepcopy(value) for key, value in self.released.items() if key != "cells"}
+        notebook = NotebookNode(**around, cells=[])
         taken = {given.cell.get("id") for given in self.given}
         ids = (name for number in count(1) if (name := f"own-{number}") not in taken)
         before, after = self._own_cells()
-        notebook.cells = []
         for given in self.given:
             cell = copy.deepcopy(given.cell)
             if given.name in self.answers:

@@ -12,12 +12,13 @@ import tarfile
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from autograder import catalogue, intake
 from autograder.course import CourseError
+from autograder.exercise import Assignment
 from autograder.grade import changes
 from autograder.grade.parcel import Batch, Result, Submission
 from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied
@@ -36,8 +37,7 @@ class Cluster:
 
     def __init__(self, batch: Batch, scheduler: str) -> None:
         self._batch, self._address = batch, scheduler
-        entry = catalogue.find_assignment(batch.assignment)
-        self._wanted = entry.files if entry else ()
+        self._entry = catalogue.find_assignment(batch.assignment)
         self._packed = zlib.compress(pickle.dumps(batch))
 
     def __enter__(self) -> "Cluster":
@@ -78,7 +78,12 @@ class Cluster:
                 submission = next(waiting, None)
                 if submission is None:
                     break
-                begin(replace(submission, archive=pack(submission.folder, self._wanted)))
+                try:
+                    archive = pack(submission.folder, self._entry)
+                except OSError as error:  # it may not be read, or the disk fails: this submission's failure alone
+                    yield Result(submission.student, failure=f"{error.filename or submission.folder}: {error.strerror}")
+                    continue
+                begin(replace(submission, archive=archive))
             if not held:
                 return
             future = next(under_way)
@@ -112,13 +117,11 @@ class Cluster:
                 )
 
 
-def pack(folder: Path, wanted: Collection[str]) -> bytes:
-    """What another machine must know of a folder: what the intake reads of notebooks and wanted files; other names."""
+def pack(folder: Path, assignment: Assignment | None) -> bytes:
+    """What another machine must know of a folder. Raises OSError for what may not be read."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
-        for path in intake.plain_files(folder):
-            name = path.relative_to(folder).as_posix()
-            content = intake.content_of(path) if intake.is_notebook(path) or name in wanted else b""
+        for name, content in intake.copied(folder, assignment):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))

@@ -93,7 +93,10 @@ class Classroom:
         if not any(graded.glob("*.ipynb")):
             return False
         if self._entry is not None:
-            self._receive(student, folder, intake.take_in(self._released, self._entry, folder))
+            try:
+                self._receive(student, folder, intake.take_in(self._released, self._entry, folder))
+            except intake.NotKept:  # grading it says why
+                return False
         try:
             given = Path(self._path(self._reading.submitted_directory, student))
             new, old = map(self._coursedir.get_existing_timestamp, (str(given), str(graded)))

@@ -29,7 +29,7 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
-from autograder import catalogue, course, intake
+from autograder import catalogue, course, handed_in, intake
 from autograder.grade.parcel import Batch, Received, Result, Submission
 
 # nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
@@ -84,6 +84,8 @@ class Bench:
                 self._convert(submission.student)
             except NbGraderException as error:
                 failure = notes.reason or str(error)
+            except intake.NotKept as error:
+                failure = f"not checked: {error}"
             except Exception as error:  # one submission's trouble is one submission's failure
                 failure = f"{type(error).__name__}: {error}"
         notebooks = {} if failure else self._notebooks(submission.student)
@@ -105,14 +107,15 @@ class Bench:
         folder = submission.unpacked(self._folder / "work")
         place = self._classroom / "received" / submission.student / assignment
         if self._entry is None:
-            shutil.copytree(folder, place)
+            handed_in.copy_tree(folder, place)
             return None
         taken = intake.take_in(self._released, self._entry, folder)
+        if taken.failure:
+            raise intake.NotKept(taken.failure)
         place.mkdir(parents=True)
         text = nbformat.writes(taken.notebook) + "\n"
         (place / f"{self._entry.notebook}.ipynb").write_text(text, encoding="utf-8")
-        for path in taken.files:
-            shutil.copyfile(path, place / path.name)
+        intake.copy_files(taken.files, place)
         return Received(text, taken.reasons, taken.digest, tuple(str(path.relative_to(folder)) for path in taken.files))
 
     def _convert(self, student: str) -> None:

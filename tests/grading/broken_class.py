@@ -1,7 +1,8 @@
 """A class of broken submissions with honest ones in between: `python tests/grading/broken_class.py FOLDER [COUNT]`.
 
-FOLDER becomes a course of its own, in which COUNT (1,000) damaged notebooks are graded by `python -m autograder grade`.
-It must come to an end, grade everybody, and give every honest student everything.
+FOLDER becomes a course of its own, in which COUNT (1,000) damaged submissions are graded by `python -m autograder
+grade`. It must come to an end, grade everybody, and give everything to every honest student and to each whose work was
+damaged harmlessly.
 """
 
 import random
@@ -9,28 +10,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-import damage
-import nbformat
+import damaged_folders
 import sample_class
 from sample_class import ASSIGNMENT
-
-from autograder import course
 
 HONEST_EVERY = 25
 
 
 def write_class(folder: Path, count: int) -> tuple[list[str], list[str]]:
-    """Lay out the course; returns the names of those who handed in damaged notebooks, and of the honest."""
+    """Lay out the course; returns the names of those who handed in broken work, and of those who earn everything."""
     sample_class.lay_out(folder)
-    released = nbformat.read(course.notebook_path(sample_class.ROOT, "exercises", ASSIGNMENT), as_version=4)
-    blank = {cell["id"]: cell["source"] for cell in released.cells}
     solved = sample_class.solved()
     broken, honest = [], []
     for number in range(count):
-        path = sample_class.submit(folder, f"s{number:04}-broken", solved)
-        notebook = course.read_notebook(path) | {"blank": blank}
-        path.write_bytes(damage.drawn(notebook, random.Random(number))[0])
-        broken.append(path.parent.parent.name)
+        place = folder / "classroom" / "submitted" / f"s{number:04}" / ASSIGNMENT.id
+        place.mkdir(parents=True)
+        drawn = damaged_folders.draw_into(place, random.Random(number))
+        (honest if drawn.is_harmless else broken).append(place.parent.name)
         if number % HONEST_EVERY == 0:
             honest.append(f"s{number:04}-honest")
             sample_class.submit(folder, honest[-1], solved)

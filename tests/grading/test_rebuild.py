@@ -126,8 +126,8 @@ def test_rebuilding_what_was_rebuilt_changes_nothing(draw):
 
 @pytest.mark.parametrize("kind", sorted(damage.HONEST))
 def test_honest_damage_costs_no_answer(kind):
-    for seed in range(20):
-        data = damage.damaged(handed_in() | {"blank": BLANK}, [damage.HONEST[kind]], random.Random(seed))
+    for seed in range(2):
+        data = damage.damaged(handed_in() | {"blank": BLANK}, [kind], random.Random(seed))
         rebuilt = rebuild(data, RELEASED)
         assert_fit_for_grading(with_note(rebuilt.notebook, rebuilt.reasons))
         assert rebuilt.answered == set(ANSWERS), rebuilt.reasons
@@ -135,7 +135,7 @@ def test_honest_damage_costs_no_answer(kind):
             last_definition = code[code.rindex(ANSWERS[name].splitlines()[0]) :]
             lines = [line.strip() for line in last_definition.splitlines() if line.strip()]
             wanted = [line.strip() for line in ANSWERS[name].splitlines() if line.strip()]
-            assert kind == "windows_1252" or lines[: len(wanted)] == wanted, (kind, seed, name)
+            assert lines[: len(wanted)] == wanted, (kind, seed, name)
 
 
 def test_a_thousand_broken_notebooks_are_all_fit_for_grading():

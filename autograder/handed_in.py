@@ -1,0 +1,176 @@
+"""The files of a folder that somebody else filled: listed and read so that nothing in it can hang us or stop us.
+
+No link is followed, nothing but a plain file is opened, and depth, number and size of what is looked at are bounded.
+"""
+
+import errno
+import os
+import stat
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+MAX_BYTES = 32 * 1024 * 1024  # of a larger file both ends are read; only printed output makes a notebook so large
+MOST_ENTRIES = 200_000  # of a folder and all below it
+DEEPEST = 40  # folders in folders
+LONGEST = 1_000  # bytes of a path below the folder: the system's limit stays far away
+NOT_LOOKED_INTO = (".git", ".Trash", ".venv", "__MACOSX", "__pycache__")  # of no student's making
+
+_THEIRS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.ENXIO, errno.EINVAL}
+_KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a folder"),
+)
+
+
+class NoPlainFile(OSError):
+    """What was to be read is a link, a pipe, a device or a folder, or it is gone."""
+
+
+@dataclass
+class Listing:
+    """What lies in a folder.
+
+    files: the plain ones, those nearest to the top first. hidden: those that a file manager does not show. odd: what is
+    no plain file -> what it is. closed: folders that this user may not open. is_whole: False where some of it was not
+    looked at.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    hidden: list[Path] = field(default_factory=list)
+    odd: dict[Path, str] = field(default_factory=dict)
+    closed: list[Path] = field(default_factory=list)
+    is_whole: bool = True
+
+
+def look(folder: Path) -> Listing:
+    """What lies in a folder and below it. Raises OSError only for a trouble of this machine, such as a failing disk."""
+    found, left = Listing(), MOST_ENTRIES
+    waiting = deque([(folder, 0, False)])
+    while waiting and left > 0:
+        place, depth, is_hidden = waiting.popleft()
+        entries = _entries(place, left, found)
+        left -= len(entries)
+        for entry in entries:
+            path = place / entry.name
+            hidden = is_hidden or entry.name.startswith((".", "__"))
+            kind = _kind(path)
+            if len(os.fsencode(path)) - len(os.fsencode(folder)) > LONGEST:
+                found.is_whole = False
+            elif stat.S_ISREG(kind):
+                (found.hidden if hidden else found.files).append(path)
+            elif not stat.S_ISDIR(kind):
+                found.odd[path] = _named(kind)
+            elif depth == DEEPEST:
+                found.is_whole = False
+            elif entry.name not in NOT_LOOKED_INTO:
+                waiting.append((path, depth + 1, hidden))
+    found.is_whole = found.is_whole and left > 0
+    return found
+
+
+def inside(folder: Path) -> list[Path]:
+    """What lies directly in a folder; nothing where it may not be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def is_closed(folder: Path) -> bool:
+    """Whether a folder's contents may not be seen by this user."""
+    return not os.access(folder, os.R_OK | os.X_OK)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder, and no link to one; False where that cannot be known."""
+    return stat.S_ISDIR(_kind(path))
+
+
+def opened(path: Path) -> BinaryIO:
+    """A plain file, open for reading. Raises NoPlainFile for anything else, PermissionError where it is closed to us.
+
+    It is asked what it is before it is opened, for opening alone moves a tape and waits at a pipe; and again
+    afterwards, since it may have been exchanged in between.
+    """
+    try:
+        kind = path.lstat().st_mode
+        if not stat.S_ISREG(kind):
+            raise NoPlainFile(errno.EINVAL, f"it is {_named(kind)}", str(path))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _THEIRS and not isinstance(error, NoPlainFile):
+            raise NoPlainFile(error.errno, error.strerror, str(path)) from error
+        raise
+    file = os.fdopen(descriptor, "rb", closefd=True)
+    kind = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(kind):
+        file.close()
+        raise NoPlainFile(errno.EINVAL, f"it is {_named(kind)}", str(path))
+    return file
+
+
+def content_of(path: Path, most: int = MAX_BYTES) -> bytes:
+    """The file; of one larger than `most` both ends, and a byte more, by which a reader knows. Raises like `opened`."""
+    half = most // 2
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= most:
+            return file.read(most)
+        start = file.read(half + 1)
+        file.seek(size - half)
+        return start + file.read(half)
+
+
+def copy_to(path: Path, place: Path, most: int) -> bool:
+    """Copy a plain file, unless it is larger than `most` bytes; whether it was. Raises like `opened`."""
+    with opened(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            return False
+        content = file.read(most + 1)
+    if len(content) > most:  # it grew meanwhile
+        return False
+    place.write_bytes(content)
+    return True
+
+
+def copy_tree(folder: Path, place: Path) -> None:
+    """Copy the plain files of a folder, as far as they are looked at and not larger than `MAX_BYTES` each."""
+    place.mkdir(parents=True, exist_ok=True)
+    for path in look(folder).files:
+        there = place / path.relative_to(folder)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        copy_to(path, there, MAX_BYTES)
+
+
+def _entries(folder: Path, most: int, found: Listing) -> list[os.DirEntry]:
+    """What lies in one folder, in order; what may not be opened is noted."""
+    entries = []
+    try:
+        with os.scandir(folder) as inside:
+            for entry in inside:
+                entries.append(entry)
+                if len(entries) >= most:
+                    break
+    except PermissionError:
+        found.closed.append(folder)
+    except OSError as error:
+        if error.errno not in _THEIRS:
+            raise
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _kind(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError:  # gone since, or not to be asked
+        return 0
+
+
+def _named(kind: int) -> str:
+    return next((name for is_kind, name in _KINDS if is_kind(kind)), "no file")

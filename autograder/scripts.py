@@ -1,0 +1,64 @@
+"""The cells of a notebook that was exported: as a script, as Markdown, as a web page."""
+
+import ast
+import html
+import re
+import warnings
+
+MOST = 4_000_000  # characters of a text that is looked at
+
+_PROMPT = re.compile(r"^# (?:In ?\[[ \d*]*\]:|%%|<codecell>|<markdowncell>|COMMAND -{5,})(.*)\n?", re.MULTILINE)
+_GRADE_ID = re.compile(r'"?grade_id"?\s*[:=]\s*"([^"\n]+)"')
+_FENCED = re.compile(
+    r"^(`{3,})[ \t]*(?:python3?|ipython3?|py|\{code-cell\}[^\n]*|\{python[^\n]*\})[^\n]*\n(.*?)^\1`*[ \t]*$",
+    re.M | re.S,
+)
+_CODE_IN_PAGE = re.compile(r'<div class="[^"]*\bhl-i?python3?\b[^"]*">\s*<pre>(.*?)</pre>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_DEFINES = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
+
+
+def cells(text: str) -> list[dict]:
+    """The cells, as nbformat has them; none where the text is no export of a notebook."""
+    text = text[:MOST].replace("\r\n", "\n").replace("\r", "\n")
+    if text.lstrip().startswith("<"):
+        found = [html.unescape(_TAG.sub("", code)) for code in _CODE_IN_PAGE.findall(text)]
+        return [_cell(code.strip("\n")) for code in found if code.strip()]
+    if _PROMPT.search(text):
+        return _of_script(text)
+    if blocks := [code for _, code in _FENCED.findall(text)]:
+        return [_cell(code.rstrip("\n")) for code in blocks if code.strip()]
+    return [_cell(text.strip("\n"))] if _DEFINES.search(text) and is_python(text) else []
+
+
+def is_python(source: str) -> bool:
+    """Whether a cell's text can be parsed; lines for IPython itself count as statements."""
+    lines = ["pass" if line.startswith(("%", "!", "?")) else line for line in source.splitlines()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse("\n".join(lines))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _of_script(text: str) -> list[dict]:
+    """What stands between the comments that jupyter and jupytext put where a cell begins."""
+    found, marks = [], [*_PROMPT.finditer(text)]
+    parts = [("", text[: marks[0].start()])]
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    parts += [(mark[0], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
+    for mark, source in parts:
+        source = source.strip("\n")
+        if not any(line.strip() and not line.startswith("#") for line in source.splitlines()):
+            continue  # text, which is never an answer here
+        if "[markdown]" in mark or "<markdowncell>" in mark:
+            continue
+        graded = _GRADE_ID.search(mark)
+        found.append(_cell(source, graded[1] if graded else ""))
+    return found
+
+
+def _cell(source: str, grade_id: str = "") -> dict:
+    return {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": grade_id}}, "source": source}
