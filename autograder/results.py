@@ -184,7 +184,7 @@ def find_any_assignment(root: Path, assignment_id: str) -> Assignment:
                     for cell in (*notebook.grade_cells, *notebook.task_cells)
                 ]
                 return Assignment(assignment_id, notebooks[0].name, tuple(cells), ())
-    known = ", ".join(assignment.id for assignment in catalogue.ASSIGNMENTS)
+    known = ", ".join(assignment.id for assignment in catalogue.assignments())
     raise CourseError(
         f"There is no assignment {assignment_id!r}: the gradebook has none, and the catalogue has {known}."
     )
