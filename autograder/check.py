@@ -80,11 +80,7 @@ def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
 
     answerer = Answerer(namespace)
     while True:
-        reply = answerer.answer(channel.receive(make_proxy=remote))
-        try:
-            channel.send(reply)
-        except wire.WireError as too_much:
-            channel.send({"error": {"type": "WireError", "message": str(too_much), "line": 0, "source": ""}})
+        channel.send(answerer.answer(channel.receive(make_proxy=remote)))
 
 
 class Answerer:
@@ -173,7 +169,7 @@ class Answerer:
         state.restore()
         if cotangent is not None:
             seen["gradients"], seen["parameter_gradients"] = _gradients(result, cotangent, floats, parameters)
-        return {"result": result, "inputs": arguments, **seen}
+        return {"inputs": arguments, **seen, "result": result}  # the result last: it may be larger than a message
 
 
 def _kind(namespace: Mapping[str, Any], name: str) -> str:
