@@ -240,6 +240,8 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
             line = trace.tb_lineno
             source = linecache.getline(trace.tb_frame.f_code.co_filename, line, trace.tb_frame.f_globals).strip()
         trace = trace.tb_next
+    if isinstance(error, SyntaxError) and not line:  # the cell could not be begun
+        line, source = error.lineno or 0, (error.text or "").strip()
     try:
         message = str(error)
     except Exception:

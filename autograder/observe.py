@@ -115,6 +115,10 @@ class Subject:
         self._exercise, self._peer = exercise, peer
         self._reading: int | None = None  # which reading of a class's parameters agreed first
 
+    def turn_to(self, peer: Peer) -> None:
+        """Ask the rest of a side that holds the same answer."""
+        self._peer = peer
+
     def kinds(self) -> dict[str, str]:
         """name -> "function", "class", "missing", or the type found instead."""
         reply = self._ask("look", names=list(self._exercise.names))

@@ -7,6 +7,8 @@ tell its author what the hidden input was.
 import builtins
 import inspect
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -40,6 +42,14 @@ VISIBLE = {
 }
 
 _NO_ATTRIBUTE = re.compile(r"'([\w.]+)' object has no attribute '(\w+)'")
+
+
+def stopped_with(error: Mapping[str, Any]) -> str:
+    """The sentence about an error that ended a cell, from its description (see `check.describe`)."""
+    kind = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
+    source = str(error["source"]).strip()
+    where = f" at line {error['line']}: {source}" if source else ""
+    return f"Your code stopped with {kind}{where}."
 
 
 def unexplained(exercise: Exercise, outcome: Outcome) -> str:

@@ -15,7 +15,7 @@ from autograder.judge import draw_key, judge
 from autograder.observe import MAX_CALLBACK_NUMBERS, LocalPeer, PeerGone, RemotePeer
 from autograder.verdict import Verdict, as_record, render
 
-KEY = draw_key(b"secret", "assignment", "exercise", "submission")
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISES = [catalogue.find(name) for name in ("attention-weights", "self-attention", "encode-decode", "build-vocab")]
 GARBAGE = (
     None,
@@ -116,7 +116,7 @@ def test_garbage_in_place_of_every_result_is_wrong(exercise, garbage):
 
 
 def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():
-    shape = [["w", [1] * 200_000, True]]
+    shape = [["w", [1] * 100_000, True]]
     verdict = judged(
         catalogue.find("self-attention"),
         lambda reply: {**reply, "parameters": shape} if "parameters" in reply else reply,
