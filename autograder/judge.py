@@ -10,13 +10,12 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from autograder import catalogue, compare, rules
 from autograder.diagnose import Outcome, diagnose
 from autograder.exercise import Case, Exercise, Probe
 from autograder.observation import Observation
 from autograder.observe import LocalPeer, Peer, PeerGone, Subject
+from autograder.question import question_of
 from autograder.verdict import MISSING, NOT_CHECKED, Verdict, render
 
 
@@ -96,7 +95,7 @@ class Hearing:
     def _asked(self, probe: Probe) -> Outcome:
         if self._gone is not None:
             return self._unasked(probe)
-        case, expected, cotangent = _question(self.exercise, probe, self._key or b"")
+        case, expected, cotangent = question_of(self.exercise, probe, self._key or b"")
         try:
             got = self._subject.observe(probe, case, expected, cotangent)
         except PeerGone as gone:
@@ -156,37 +155,6 @@ def _missing(exercise: Exercise, subject: Subject, stopped: str) -> str:
                 f"{name} should be a {wanted}, but it is now of type {kind}. Was the name used again in a later cell?"
             )
     return ""
-
-
-_VISIBLE: dict[tuple[str, str], tuple] = {}  # a visible probe asks everybody the same
-
-
-def _question(exercise: Exercise, probe: Probe, key: bytes) -> tuple:
-    """The question that a probe asks the answers of a key."""
-    place = exercise.id, probe.name
-    if probe.hidden or exercise is not catalogue.find(exercise.id):
-        return question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
-    if place not in _VISIBLE:
-        _VISIBLE[place] = question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
-    return _VISIBLE[place]
-
-
-def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tuple:
-    """One drawn case with the reference's observation, and the factors under which gradients are compared."""
-    case = probe.draw(generator)
-    reference = Subject(exercise, LocalPeer(exercise.reference))
-    expected, cotangent = reference.observe(probe, case, None), None
-    if "gradients" in probe.also:
-        first = expected.result[0] if isinstance(expected.result, tuple) else expected.result
-        cotangent = torch.randn(first.shape, generator=generator, dtype=torch.float64).to(first.dtype)
-        expected = reference.observe(probe, case, None, cotangent)
-    return case, expected, cotangent
-
-
-def seed_of(key: bytes, exercise: Exercise, probe: Probe) -> int:
-    """The seed of a probe's inputs; a visible probe asks everybody the same."""
-    name = f"{exercise.id}|{probe.name}".encode()
-    return int.from_bytes(hmac.new(key if probe.hidden else b"", name, hashlib.sha256).digest()[:7], "big")
 
 
 def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:

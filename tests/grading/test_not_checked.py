@@ -11,19 +11,22 @@ OURS = """
 from autograder import execute
 from autograder.judge import Hearing
 
-_ask, _tries = Hearing.ask, []
+
+def stopping(ask):
+    def stops(self, peer, hidden):
+        if self.exercise.id == "attend" and not hidden:
+            tries.append(peer)
+            if {stops}:
+                raise ZeroDivisionError("one of ours")
+        return ask(self, peer, hidden)
+
+    tries = []
+    return stops
 
 
-def ask(self, peer, hidden):
-    if self.exercise.id == "attend" and not hidden:
-        _tries.append(peer)
-        if {stops}:
-            raise ZeroDivisionError("one of ours")
-    return _ask(self, peer, hidden)
-
-
-Hearing.ask = ask
-execute.killed = lambda ended: True  # as if every process that ends had been killed from outside
+if Hearing.ask.__name__ == "ask":  # this file is read more than once
+    Hearing.ask = stopping(Hearing.ask)
+    execute.killed = lambda ended: True  # as if every process that ends had been killed from outside
 """
 ENDS = "import os\n_whole = attend\ndef attend(*arguments):\n    os._exit(0)\n"
 
@@ -44,7 +47,7 @@ def killed(empty_course):
     """A course in which the judge stops once, and somebody kills a process each time that it is in a certain check."""
     made = empty_course("process-killed")
     with (made.folder / course.MARKER).open("a", encoding="utf-8") as file:
-        file.write(OURS.format(stops="len(_tries) == 1"))
+        file.write(OURS.format(stops="len(tries) == 1"))
     solved = sample_class.solved()
     sample_class.submit(made.folder, "a-honest", solved)
     sample_class.submit(made.folder, "b-killed", {**solved, "attend": f"{solved['attend']}\n{ENDS}"})
