@@ -1,12 +1,12 @@
 """A verdict, and the report that a learner reads."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from autograder.compare import Difference, written, written_apart
+from autograder.compare import Difference, inputs_difference, written, written_apart
 from autograder.diagnose import Outcome
 from autograder.exercise import Evidence, Exercise, Misconception, Section
 from autograder.observation import Raised, Structure
@@ -149,9 +149,8 @@ def render(verdict: Verdict) -> str:
     lines = [f"{exercise.id:<{WIDTH - 32}}{verdict.points:>8g} of {verdict.possible:g} {kind}"]
     if verdict.passed:
         checks = len(verdict.outcomes)
-        return "\n".join(
-            [*lines, f"  ✓ {f'all {checks} checks' if checks > 1 else 'the check'} passed.{_next_step(verdict)}"]
-        )
+        passed = f"  ✓ {f'all {checks} checks' if checks > 1 else 'the check'} passed.{_next_step(verdict)}"
+        return "\n".join([*lines, passed, *_touched_lines(verdict)])
     if not verdict.blank:
         lines += _visible_lines(verdict)
     lines += _wrapped(verdict.below_the_lines())
@@ -159,6 +158,18 @@ def render(verdict: Verdict) -> str:
         lines += _wrapped(_where_to_reread(verdict))
     lines += _hidden_lines(verdict)
     return "\n".join(lines)
+
+
+def _touched_lines(verdict: Verdict) -> list[str]:
+    """What a hidden check will find, said early: an argument that a right answer has changed."""
+    if not any("inputs" in probe.also for probe in verdict.exercise.hidden):
+        return []
+    for outcome in verdict.outcomes:
+        changed = inputs_difference(outcome.expected, outcome.got)
+        if changed is not None:
+            text = named(verdict.exercise, replace(outcome, difference=changed), changed.text)
+            return _wrapped(f"But {text}, and a hidden check asks that it is left alone.")
+    return []
 
 
 def _next_step(verdict: Verdict) -> str:

@@ -83,6 +83,38 @@ def test_every_layout_and_dtype_arrives_as_a_value_or_as_words(layout, dtype, sh
         assert "tensor" in arrived["result"].description
 
 
+def by_message(value):
+    message = wire.encode(value)
+    length = int.from_bytes(message[:4], "little")
+    return wire.decode(message[8 : 8 + length], message[8 + length :])
+
+
+def same(one, other) -> bool:
+    """Equal to the last bit, the type and the stride."""
+    if isinstance(one, torch.Tensor):
+        alike = type(one) is type(other) and (one.dtype, one.shape, one.stride()) == (
+            other.dtype,
+            other.shape,
+            other.stride(),
+        )
+        return alike and torch.equal(one.nan_to_num(3), other.nan_to_num(3))
+    if isinstance(one, (list, tuple)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(strided(), st.sampled_from(sorted(wire.DTYPES)), st.booleans())
+def test_a_copy_is_what_a_message_would_bring(view, dtype, turned):
+    storage, shape, strides, offset = view
+    tensor = storage.to(wire.DTYPES[dtype]).as_strided(shape, strides, offset)
+    tensor = tensor.mT if turned and tensor.dim() > 1 else tensor
+    value = {"with": (tensor, [1, True, None, "a\ud800", math.nan, -0.0, 2**63, {"b": tensor}])}
+    assert same(wire.copy(value), by_message(value))
+
+
 def leaked(transform):
     kept = []
     transform(lambda x: (kept.append(x), x.sum())[1])(torch.ones(3, 2))
