@@ -54,8 +54,9 @@ class Hearing:
 
     @property
     def waits(self) -> bool:
-        """Whether there are hidden probes to be asked, of a side that still answers."""
-        return self._key is not None and self._verdict is None and self._gone is None and bool(self.exercise.hidden)
+        """Whether there are hidden probes left to be asked, of a side that still answers."""
+        left = any(probe.name not in self._outcomes for probe in self.exercise.hidden)
+        return left and self._key is not None and self._verdict is None and self._gone is None
 
     def ask(self, peer: Peer, hidden: bool) -> None:
         """Put the visible or the hidden probes to the answer. A side that is lost is noted, never raised."""
