@@ -232,7 +232,8 @@ class _Graded:
         """What stopped the cells that should have defined the exercise's names, as sentences; else nothing."""
         for cell, error in self._errors:
             own = cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.id
-            if own or any(re.search(rf"(?m)\b(def|class) +{name}\b|^{name} *=", cell.source) for name in exercise.names):
+            bound = rf"(?m)\b(def|class) +({'|'.join(exercise.names)})\b|^({'|'.join(exercise.names)}) *="
+            if own or re.search(bound, cell.source):
                 first = self._errors[0]
                 before = "" if first[0] is cell else f" Before that, {_lowered(stopped_with(first[1]))}"
                 return f"{stopped_with(error)}{before}"
