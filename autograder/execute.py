@@ -4,7 +4,6 @@ Whatever a check cell of the submission prints or raises, its outputs are the ju
 nbgrader reads as the score.
 """
 
-import contextlib
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -30,7 +29,6 @@ from autograder.verdict import Verdict, as_record, not_checked, render
 from autograder.words import stopped_with
 
 TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
-GONE = "the notebook's process ended too often"  # what is said of checks that were not reached then
 PROCESSES = 3  # for one notebook: a question that ends a process costs its own answer, this often at most
 
 
@@ -103,6 +101,7 @@ class _Graded:
         self._errors: list[tuple[NotebookNode, dict[str, Any]]] = []
         self._hearings: dict[str, Hearing] = {}
         self._over, self._excused = "", False  # why no more cells are run, and whether that is the notebook's doing
+        self._last = ""  # how the last process ended, where one did
         self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
 
     def run(self, submission: Callable[[], AbstractContextManager[Submission]]) -> None:
@@ -112,13 +111,16 @@ class _Graded:
         for _ in range(PROCESSES):
             if not self._left():
                 break
-            with contextlib.suppress(Ended), submission() as process:
-                self._again(process)
-                self._cells(process)
-                self._hidden(process)
+            try:
+                with submission() as process:
+                    self._again(process)
+                    self._cells(process)
+                    self._hidden(process)
+            except Ended as ended:
+                self._last = str(ended)
         for hearing in self._hearings.values():
             if hearing.waits:
-                hearing.lose(self._over or GONE)
+                hearing.lose(self._over or self._last)
         decided = [(cell, *self._decided(exercise)) for _, cell in self._code if (exercise := _exercise_of(cell))]
         for cell, verdict, report in decided:
             _write(cell, verdict, report)
@@ -203,7 +205,7 @@ class _Graded:
     def _decided(self, exercise: Exercise) -> tuple[Verdict, str]:
         """The verdict and its report."""
         hearing = self._hearings.get(exercise.id)
-        verdict = not_checked(exercise, self._over or GONE, self._excused)
+        verdict = not_checked(exercise, self._over or self._last, self._excused)
         if hearing is not None and exercise.id not in self._broken:
             try:
                 verdict = hearing.verdict()
