@@ -44,7 +44,7 @@ c.Autograde.autograde_preprocessors = [
     "autograder.execute.JudgedExecute",
     "nbgrader.preprocessors.IgnorePattern",
     "nbgrader.preprocessors.LimitOutput",
-    "nbgrader.preprocessors.SaveAutoGrades",
+    "autograder.execute.SaveJudgedGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]

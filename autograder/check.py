@@ -80,11 +80,7 @@ def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
 
     answerer = Answerer(namespace)
     while True:
-        reply = answerer.answer(channel.receive(make_proxy=remote))
-        try:
-            channel.send(reply)
-        except wire.WireError as too_much:
-            channel.send({"error": {"type": "WireError", "message": str(too_much), "line": 0, "source": ""}})
+        channel.send(answerer.answer(channel.receive(make_proxy=remote)))
 
 
 class Answerer:
@@ -181,7 +177,7 @@ class Answerer:
         state.restore()
         if cotangent is not None:
             seen["gradients"], seen["parameter_gradients"] = _gradients(result, cotangent, floats, parameters)
-        return {"result": result, "inputs": arguments, **seen}
+        return {"inputs": arguments, **seen, "result": result}  # the result last: it may be larger than a message
 
 
 def _kind(namespace: Mapping[str, Any], name: str) -> str:
@@ -252,6 +248,8 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
             line = trace.tb_lineno
             source = linecache.getline(trace.tb_frame.f_code.co_filename, line, trace.tb_frame.f_globals).strip()
         trace = trace.tb_next
+    if isinstance(error, SyntaxError) and not line:  # the cell could not be begun
+        line, source = error.lineno or 0, (error.text or "").strip()
     try:
         message = str(error)
     except Exception:

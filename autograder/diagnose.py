@@ -9,6 +9,7 @@ from autograder import compare
 from autograder.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.observation import Observation, Raised
 from autograder.observe import LocalPeer, PeerGone, Subject
+from autograder.question import asks_everybody
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,16 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         failures = [outcome for outcome in outcomes if not outcome.passed]
         bearing = [outcome for outcome in failures if _bears_mark(known, outcome)]
         return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
+    if any(_passes(exercise, known, outcome) is False for outcome in outcomes if outcome.passed):
+        return [], len(outcomes)  # the learner can do what this mistake cannot
     subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
     agreeing, clashes = [], 0
     partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
     for outcome in outcomes:
         try:
-            shown = subject.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+            shown, parted = _shown(exercise, known, subject, outcome)
         except PeerGone:
             return [], len(outcomes)
-        parted = compare.difference(outcome.expected, shown, outcome.probe)
         if outcome.passed:
             if parted is not None:
                 return [], len(outcomes)  # the learner can do what this mistake cannot
@@ -94,6 +96,35 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         else:
             clashes += 1
     return agreeing, clashes
+
+
+_VISIBLE: dict[tuple, tuple[Observation, compare.Difference | None]] = {}  # a visible probe asks everybody the same
+
+
+def _shown(
+    exercise: Exercise, known: Misconception, subject: Subject, outcome: Outcome
+) -> tuple[Observation, compare.Difference | None]:
+    """What a known mistake shows to the question of an outcome, and where that parts from the right answer."""
+    key = (exercise.id, known.name, outcome.probe.name, id(outcome.case))
+    if key in _VISIBLE:
+        return _VISIBLE[key]
+    shown = subject.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+    found = shown, compare.difference(outcome.expected, shown, outcome.probe)
+    # A class is asked in an order of its own: how its parameters are read depends on what was asked before.
+    if exercise.roles is None and asks_everybody(exercise, outcome.probe, outcome.case):
+        _VISIBLE[key] = found
+    return found
+
+
+def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool | None:
+    """Whether a known mistake passes a visible probe of a function; None where that is found out in its turn."""
+    if exercise.roles is not None or not asks_everybody(exercise, outcome.probe, outcome.case):
+        return None
+    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+    try:
+        return _shown(exercise, known, subject, outcome)[1] is None
+    except PeerGone:
+        return False
 
 
 def _agrees(
@@ -118,8 +149,8 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
         return False
     try:
         return bool(known.shows(Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result)))
-    except (TypeError, AttributeError, KeyError, IndexError, ValueError, RuntimeError):
-        return False  # a learner's result may be anything
+    except Exception:  # a learner's result may be anything
+        return False
 
 
 def _alike(one: compare.Difference, other: compare.Difference) -> bool:

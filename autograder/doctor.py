@@ -26,7 +26,7 @@ from autograder.sandbox import backends
 
 LOCK = Path(__file__).resolve().parents[1] / "requirements.txt"
 MATTERS = ("torch", "nbgrader", "nbclient", "nbformat", "ipykernel", "jupyterlab", "sqlalchemy")
-SAVES = "nbgrader.preprocessors.SaveAutoGrades"
+SAVES = {"nbgrader.preprocessors.SaveAutoGrades", "autograder.execute.SaveJudgedGrades"}
 JUDGES = "autograder.execute.JudgedExecute"
 
 
@@ -155,7 +155,7 @@ def _released(root: Path) -> Finding:
 def _configuration(settings: Config) -> Iterator[Finding]:
     about = course.MARKER
     steps = [_named(step) for step in settings.Autograde.get("autograde_preprocessors", [])]
-    if JUDGES not in steps or SAVES not in steps[steps.index(JUDGES) :]:
+    if JUDGES not in steps or SAVES.isdisjoint(steps[steps.index(JUDGES) :]):
         seen = "c.Autograde.autograde_preprocessors does not name our JudgedExecute before SaveAutoGrades"
         yield Finding(about, f"{seen}: notebooks would grade themselves", f'Put "{JUDGES}" first in that list.')
     elif _named(settings.GenerateFeedback.get("exporter_class", "")) != "autograder.feedback.FeedbackPage":

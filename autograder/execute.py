@@ -4,27 +4,32 @@ Whatever a check cell of the submission prints or raises, its outputs are the ju
 nbgrader reads as the score.
 """
 
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Int, Unicode
 
 from autograder import catalogue, course, rules, runner, verdict_log
 from autograder.course import CHECK_SUFFIX
 from autograder.exercise import Assignment, Exercise
-from autograder.judge import draw_key, judge
+from autograder.judge import Hearing, draw_key
 from autograder.observe import RemotePeer
 from autograder.runner import Ended, Submission
 from autograder.sandbox import backends
 from autograder.sandbox.backends import TRUST, SandboxError
 from autograder.sandbox.limits import Limits
-from autograder.verdict import Verdict, as_record, render
+from autograder.verdict import Verdict, as_record, not_checked, render
+from autograder.words import stopped_with
 
-TRIES = 2  # a sandbox that breaks is nobody's fault: the notebook runs once more in a new one
+TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
+PROCESSES = 3  # for one notebook: a question that ends a process costs its own answer, this often at most
 
 
 class JudgedExecute(NbGraderPreprocessor):
@@ -54,9 +59,10 @@ class JudgedExecute(NbGraderPreprocessor):
             warm = None
             try:
                 warm = runner.runner_for(assignment, backend, limits)
-                with warm.submission() as submission:
-                    _Graded(nb, resources, assignment, submission).run()
+                _Graded(nb, resources, assignment, last_try=attempt == TRIES).run(warm.submission)
                 return nb, resources
+            except RunAgain as reason:
+                self.log.warning("%s. Trying once more.", reason)
             except SandboxError as error:
                 if warm is not None:
                     runner.discard(warm)
@@ -66,66 +72,187 @@ class JudgedExecute(NbGraderPreprocessor):
         raise AssertionError("unreachable")
 
 
+class RunAgain(Exception):
+    """A verdict could not be reached for a reason that is not the notebook's; the text says which."""
+
+
 class _Graded:
-    """One notebook on its way through one submission's process."""
+    """One notebook on its way to its verdicts.
+
+    The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judge.Hearing`).
+    When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
+
+    last_try: a reason that is not the notebook's becomes part of the verdict, where RunAgain is raised before.
+    """
 
     def __init__(
         self,
         notebook: NotebookNode,
         resources: dict[str, Any],
         assignment: Assignment | None,
-        submission: Submission,
+        last_try: bool,
     ) -> None:
-        self._notebook, self._assignment, self._submission = notebook, assignment, submission
+        self._notebook, self._assignment, self._last_try = notebook, assignment, last_try
         self._student = str(resources["nbgrader"].get("student", ""))
         self._root = course.find_root()
-        self._sources = [cell.source for cell in notebook.cells if cell.cell_type == "code" and not _exercise_of(cell)]
-        self._over = ""
+        self._code = [(place, cell) for place, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+        self._sources = [cell.source for _, cell in self._code if not _exercise_of(cell)]
+        self._reached = 0  # how many of the code cells have been run, or asked about
+        self._errors: list[tuple[NotebookNode, dict[str, Any]]] = []
+        self._hearings: dict[str, Hearing] = {}
+        self._over, self._excused = "", False  # why no more cells are run, and whether that is the notebook's doing
+        self._last = ""  # how the last process ended, where one did
+        self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
 
-    def run(self) -> None:
-        """Run every cell and judge every check."""
-        count = 0
-        for index, cell in enumerate(self._notebook.cells):
-            if cell.cell_type != "code":
-                continue
-            count += 1
-            began = datetime.now(timezone.utc)
+    def run(self, submission: Callable[[], AbstractContextManager[Submission]]) -> None:
+        """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
+        for count, (_, cell) in enumerate(self._code, 1):
             cell.outputs, cell.execution_count = [], count
+        for _ in range(PROCESSES):
+            if not self._left():
+                break
+            try:
+                with submission() as process:
+                    self._again(process)
+                    self._cells(process)
+                    self._hidden(process)
+            except Ended as ended:
+                self._last = str(ended)
+        for hearing in self._hearings.values():
+            if hearing.waits:
+                hearing.lose(self._over or self._last)
+        decided = [(cell, *self._decided(exercise)) for _, cell in self._code if (exercise := _exercise_of(cell))]
+        for cell, verdict, report in decided:
+            _write(cell, verdict, report)
+            key = self._key(verdict.exercise)
+            verdict_log.record(self._root, self._student, self._assignment.id, key, verdict)
+
+    def _left(self) -> bool:
+        """Whether there is a cell to run or a question to ask."""
+        cells = self._reached < len(self._code) and not self._over
+        return cells or any(hearing.waits for hearing in self._hearings.values())
+
+    def _again(self, process: Submission) -> None:
+        """In a second process: bring the names to where the first one left them; nothing of this is shown."""
+        for _, cell in self._code[: self._reached]:
             exercise = _exercise_of(cell)
             if exercise is None:
-                self._run_cell(cell, index)
-            else:
-                _write(cell, self._judged(exercise))
-            cell.metadata["execution"] = {
-                "iopub.execute_input": began.isoformat(),
-                "shell.execute_reply": datetime.now(timezone.utc).isoformat(),
-            }
+                process.run(cell.source)
+            elif self._hearings[exercise.id].waits:
+                with process.questioned(exercise.seconds, exercise.id):
+                    pass
 
-    def _run_cell(self, cell: NotebookNode, index: int) -> None:
-        if self._over:
-            return
-        try:
-            cell.outputs = self._submission.run(cell.source).outputs
-            for output in cell.outputs:
-                if output.output_type == "execute_result":
-                    output.execution_count = cell.execution_count
-        except Ended as ended:
-            self._over = f"{ended} in cell {index + 1}"
+    def _cells(self, process: Submission) -> None:
+        while self._reached < len(self._code) and not self._over:
+            place, cell = self._code[self._reached]
+            exercise = _exercise_of(cell)
+            began = _now()
+            try:
+                if exercise is None:
+                    self._run_cell(process, cell)
+                else:
+                    self._ask(process, self._hearing(exercise), hidden=False)
+                self._reached += 1
+            except Ended as ended:
+                self._lost(ended, exercise)
+                if exercise is None:  # what came before it is still asked about
+                    self._over, self._excused = f"{ended} in cell {place + 1}", killed(ended)
+                else:
+                    self._reached += 1
+                raise
+            finally:
+                cell.metadata["execution"] = {"iopub.execute_input": began, "shell.execute_reply": _now()}
 
-    def _judged(self, exercise: Exercise) -> Verdict:
-        if self._over:
-            return Verdict(exercise, True, message=f"Not checked: {self._over}.")
+    def _run_cell(self, process: Submission, cell: NotebookNode) -> None:
+        ran = process.run(cell.source)
+        cell.outputs = ran.outputs
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = cell.execution_count
+        if ran.error is not None:
+            self._errors.append((cell, ran.error))
+
+    def _hidden(self, process: Submission) -> None:
+        for hearing in self._hearings.values():
+            if hearing.waits:
+                try:
+                    self._ask(process, hearing, hidden=True)
+                except Ended as ended:
+                    self._lost(ended, hearing.exercise)
+                    raise
+
+    def _hearing(self, exercise: Exercise) -> Hearing:
         findings = rules.findings(self._sources, exercise, self._assignment)
-        key = draw_key(course.secret(self._root), self._assignment.id, exercise.id, "\n".join(self._sources))
-        verdict = None
-        try:
-            with self._submission.questioned(exercise.seconds) as channel:
-                verdict = judge(exercise, RemotePeer(channel), key, findings)
-        except Ended as ended:
-            self._over = f"{ended} in the check of {exercise.id}"
-        verdict = verdict or Verdict(exercise, True, message=f"Not checked: {self._over}.")
-        verdict_log.record(self._root, self._student, self._assignment.id, key, verdict)
-        return verdict
+        self._hearings[exercise.id] = Hearing(exercise, self._key(exercise), findings, self._why_missing(exercise))
+        return self._hearings[exercise.id]
+
+    def _ask(self, process: Submission, hearing: Hearing, hidden: bool) -> None:
+        exercise = hearing.exercise
+        with process.questioned(exercise.seconds, exercise.id) as channel:
+            try:
+                hearing.ask(RemotePeer(channel), hidden)
+            except (Ended, SandboxError):
+                raise
+            except Exception as error:
+                self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
+                hearing.lose("the judge stopped")
+
+    def _key(self, exercise: Exercise) -> bytes:
+        """Drawn from all that acts: every cell that was run, and where between them each check stands."""
+        cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
+        return draw_key(course.secret(self._root), self._assignment.id, exercise.id, cells)
+
+    def _decided(self, exercise: Exercise) -> tuple[Verdict, str]:
+        """The verdict and its report."""
+        hearing = self._hearings.get(exercise.id)
+        verdict = not_checked(exercise, self._over or self._last, self._excused)
+        if hearing is not None and exercise.id not in self._broken:
+            try:
+                verdict = hearing.verdict()
+                return verdict, render(verdict)
+            except Exception as error:
+                self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
+        if exercise.id in self._broken:
+            verdict = not_checked(exercise, self._broken[exercise.id], excused=True)
+        return verdict, render(verdict)
+
+    def _lost(self, ended: Ended, exercise: Exercise | None) -> None:
+        """Note that a process has ended, in a cell or in the check of an exercise."""
+        if exercise is not None:
+            self._hearings[exercise.id].lose(str(ended))
+        if killed(ended):
+            self._fail(exercise, f"{ended}, killed from outside", ended)
+
+    def _fail(self, exercise: Exercise | None, reason: str, error: Exception) -> None:
+        """Note what is no fault of the notebook's, which must not become anybody's zero."""
+        if not self._last_try:
+            raise RunAgain(f"{reason}: {error}") from error
+        if exercise is not None:
+            self._broken[exercise.id] = reason
+
+    def _why_missing(self, exercise: Exercise) -> str:
+        """What stopped the cells that should have defined the exercise's names, as sentences; else nothing."""
+        for cell, error in self._errors:
+            own = cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.id
+            bound = rf"(?m)\b(def|class) +({'|'.join(exercise.names)})\b|^({'|'.join(exercise.names)}) *="
+            if own or re.search(bound, cell.source):
+                first = self._errors[0]
+                before = "" if first[0] is cell else f" Before that, {_lowered(stopped_with(first[1]))}"
+                return f"{stopped_with(error)}{before}"
+        return ""
+
+
+def killed(ended: Ended) -> bool:
+    """Whether somebody else has killed the process: the kernel where memory was short, or a person."""
+    return bool(getattr(ended, "killed", False))
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()
 
 
 def _exercise_of(cell: NotebookNode) -> Exercise | None:
@@ -135,7 +262,7 @@ def _exercise_of(cell: NotebookNode) -> Exercise | None:
     return catalogue.find(cell.metadata.nbgrader["grade_id"].removesuffix(CHECK_SUFFIX))
 
 
-def _write(cell: NotebookNode, verdict: Verdict) -> None:
+def _write(cell: NotebookNode, verdict: Verdict, report: str) -> None:
     """The report, and the number that nbgrader reads as the cell's score."""
     most = float(cell.metadata.nbgrader["points"])
     score = new_output(
@@ -143,4 +270,16 @@ def _write(cell: NotebookNode, verdict: Verdict) -> None:
         data={"text/plain": repr(min(most, float(verdict.points)))},
         metadata={"judged": as_record(verdict)},  # read by the feedback pages and the dashboard
     )
-    cell.outputs = [new_output("stream", name="stdout", text=render(verdict) + "\n"), score]
+    cell.outputs = [new_output("stream", name="stdout", text=report + "\n"), score]
+
+
+class SaveJudgedGrades(SaveAutoGrades):
+    """nbgrader's step that stores the scores; what was not checked by no fault of the answer waits for a person."""
+
+    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
+        super()._add_score(cell, resources)
+        if any(output.get("metadata", {}).get("judged", {}).get("excused") for output in cell.get("outputs", [])):
+            name, known = cell.metadata.nbgrader["grade_id"], resources["nbgrader"]
+            grade = self.gradebook.find_grade(name, known["notebook"], known["assignment"], known["student"])
+            grade.auto_score, grade.needs_manual_grade = None, True
+            self.gradebook.db.commit()

@@ -178,13 +178,16 @@ class Submission:
         return Ran(outputs, _described(reply.get("error")))
 
     @contextlib.contextmanager
-    def questioned(self, seconds: float) -> Iterator[wire.Channel]:
-        """A channel on which a judge asks about one exercise; all of its questions may take `seconds` together."""
+    def questioned(self, seconds: float, moment: str = "") -> Iterator[wire.Channel]:
+        """A channel on which a judge asks about one exercise; all of its questions may take `seconds` together.
+
+        moment: a name for this moment; asked for a second time, the notebook's names stand for what they did then.
+        """
         ours, theirs = socket.socketpair()
         too_long = PeerGone(f"your code did not finish within {seconds:g} seconds")
         channel = wire.Channel(ours, _Patience(self, seconds, "A check", too_long))
         with theirs:
-            self._send({"check": True})
+            self._send({"check": True, "moment": moment})
             with contextlib.suppress(OSError):  # a dead peer is found out by the first question
                 socket.send_fds(self._connection, [b"."], [theirs.fileno()])
         try:

@@ -17,7 +17,8 @@ from autograder.runner import Ended, Submission
 from autograder.sandbox import backends
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
 from autograder.sandbox.limits import Limits
-from autograder.verdict import Verdict, render
+from autograder.verdict import NOT_CHECKED, Verdict, render
+from autograder.words import stopped_with
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def try_files(exercise: Exercise, files: Sequence[Path], root: Path) -> Iterator
     with Trials() as trials:
         for file, source in sources:
             if isinstance(source, OSError | UnicodeDecodeError):
-                yield file, Verdict(exercise, True, message=f"{file} cannot be read: {source}")
+                yield file, Verdict(exercise, True, message=f"{file} cannot be read: {source}", unasked=NOT_CHECKED)
             else:
                 yield file, trials.judge(exercise, set_up, source, file.name, course.secret(root))
 
@@ -72,7 +73,7 @@ class Trials:
         """The verdict on one answer, with hidden inputs drawn for this source."""
         assignment = catalogue.assignment_of(exercise)
         findings = rules.findings([*set_up, source], exercise, assignment)
-        key = draw_key(secret, assignment.id, exercise.id, source)
+        key = draw_key(secret, assignment.id, exercise.id, [source])
         limits = Limits(cell_seconds=exercise.seconds)
         verdict = None
         with runner.runner_for(assignment, self._backend, limits).submission() as submission:
@@ -81,7 +82,8 @@ class Trials:
                 with submission.questioned(exercise.seconds) as channel:
                     verdict = judge(exercise, RemotePeer(channel), key, findings, stopped)
             except Ended as ended:
-                verdict = verdict or Verdict(exercise, True, message=f"The file could not be checked: {ended}.")
+                message = f"The file could not be checked: {ended}."
+                verdict = verdict or Verdict(exercise, True, message=message, unasked=NOT_CHECKED)
         return verdict
 
 
@@ -90,8 +92,7 @@ def _run(submission: Submission, sources: Sequence[tuple[str, str]]) -> str:
     for source, name in sources:
         error = submission.run(source, name).error
         if error is not None:
-            where = f" at line {error['line']}: {error['source']}" if error["source"] else ""
-            return f"Your code stopped with {error['type']}: {error['message']}{where}."
+            return stopped_with(error)
     return ""
 
 

@@ -1,12 +1,12 @@
 """A verdict, and the report that a learner reads."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from autograder.compare import Difference, written, written_apart
+from autograder.compare import Difference, inputs_difference, written, written_apart
 from autograder.diagnose import Outcome
 from autograder.exercise import Evidence, Exercise, Misconception, Section
 from autograder.observation import Raised, Structure
@@ -17,12 +17,16 @@ MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
 UNWRITTEN = "NotImplementedError"
-UNFINISHED = ("Not checked:", "Nothing could be asked:")  # how a message begins where no verdict was reached
+MISSING, NOT_CHECKED = "missing", "not checked"  # why an answer was asked nothing
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided about one answer. `graded` says whether hidden probes were asked too."""
+    """What was decided about one answer.
+
+    graded: whether hidden probes were asked too. unasked: MISSING or NOT_CHECKED where nothing was asked. excused: that
+    it was not checked is no fault of the answer, so a person has to look and no zero is final.
+    """
 
     exercise: Exercise
     graded: bool
@@ -30,6 +34,8 @@ class Verdict:
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     message: str = ""
     forbidden: bool = False
+    unasked: str = ""
+    excused: bool = False
 
     @property
     def visible_points(self) -> float:
@@ -53,6 +59,15 @@ class Verdict:
     @property
     def passed(self) -> bool:
         return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+
+    @property
+    def state(self) -> str:
+        """How it ended: passed, wrong, blank, missing, forbidden or not checked."""
+        if self.unasked or self.forbidden:
+            return self.unasked or "forbidden"
+        if self.passed:
+            return "passed"
+        return "blank" if self.blank else "wrong" if self.outcomes else MISSING
 
     @property
     def misconception(self) -> Misconception | None:
@@ -83,7 +98,7 @@ class Verdict:
             return self.message
         if self.blank:
             return "The answer still raises NotImplementedError: write it where the TODO is, and remove that line."
-        return self.diagnosis[0].explain(self.diagnosis[1]) if self.diagnosis else ""
+        return _explained(*self.diagnosis) if self.diagnosis else ""
 
     def below_the_lines(self) -> str:
         """The sentences that follow the lines of the report, which have shown what was seen."""
@@ -93,17 +108,35 @@ class Verdict:
         return next(outcome for outcome in self.outcomes if not outcome.passed)
 
 
+def not_checked(exercise: Exercise, reason: str, excused: bool = False) -> Verdict:
+    """The verdict where none could be reached; `excused` where the answer is not to blame."""
+    message = f"Not checked: {reason}."
+    if excused:
+        message += " This is no fault of your answer: a person will look at it, and no zero is final until then."
+    return Verdict(exercise, True, message=message, unasked=NOT_CHECKED, excused=excused)
+
+
+def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
+    """What there is to say of a known mistake; without numbers where they are not of the kind that it quotes."""
+    try:
+        return misconception.explain(evidence)
+    except Exception:  # a learner's result may be a list where a tuple is meant, or the like
+        return misconception.message
+
+
 def as_record(verdict: Verdict) -> dict[str, Any]:
     """What is kept of a verdict beside its report: plain values, nothing of a hidden input."""
     found = verdict.misconception
     return {
         "exercise": verdict.exercise.id,
         "points": verdict.points,
+        "state": verdict.state,
+        "excused": verdict.excused,
         "passed": verdict.passed,
         "blank": verdict.blank,
         "forbidden": verdict.forbidden,
         "asked": bool(verdict.outcomes),
-        "checked": not verdict.message.startswith(UNFINISHED),
+        "checked": verdict.state != NOT_CHECKED,
         "misconception": found.name if found else None,
         "message": verdict.explanation() if verdict.outcomes else verdict.message,
     }
@@ -116,16 +149,27 @@ def render(verdict: Verdict) -> str:
     lines = [f"{exercise.id:<{WIDTH - 32}}{verdict.points:>8g} of {verdict.possible:g} {kind}"]
     if verdict.passed:
         checks = len(verdict.outcomes)
-        return "\n".join(
-            [*lines, f"  ✓ {f'all {checks} checks' if checks > 1 else 'the check'} passed.{_next_step(verdict)}"]
-        )
+        passed = f"  ✓ {f'all {checks} checks' if checks > 1 else 'the check'} passed.{_next_step(verdict)}"
+        return "\n".join([*lines, passed, *_touched_lines(verdict)])
     if not verdict.blank:
         lines += _visible_lines(verdict)
     lines += _wrapped(verdict.below_the_lines())
-    if not verdict.forbidden:
+    if not verdict.forbidden and verdict.state != NOT_CHECKED:
         lines += _wrapped(_where_to_reread(verdict))
     lines += _hidden_lines(verdict)
     return "\n".join(lines)
+
+
+def _touched_lines(verdict: Verdict) -> list[str]:
+    """What a hidden check will find, said early: an argument that a right answer has changed."""
+    if not any("inputs" in probe.also for probe in verdict.exercise.hidden):
+        return []
+    for outcome in verdict.outcomes:
+        changed = inputs_difference(outcome.expected, outcome.got)
+        if changed is not None:
+            text = named(verdict.exercise, replace(outcome, difference=changed), changed.text)
+            return _wrapped(f"But {text}, and a hidden check asks that it is left alone.")
+    return []
 
 
 def _next_step(verdict: Verdict) -> str:
@@ -179,7 +223,7 @@ def _contract_lines(outcome: Outcome) -> list[str]:
 def _holds(law: Any, result: Any) -> bool:
     try:
         return bool(law(result))
-    except (RuntimeError, TypeError, IndexError, AttributeError):
+    except Exception:  # a learner's result may be anything
         return False
 
 

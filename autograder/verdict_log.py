@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from autograder.judge import seed_of
+from autograder.question import seed_of
 from autograder.verdict import Verdict, as_record
 
 NAME = "verdicts.jsonl"

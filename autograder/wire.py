@@ -1,7 +1,9 @@
 """Values across a socket between the process that holds a learner's code and the process that judges it.
 
 A message is a length-prefixed JSON header followed by the raw bytes of its tensors. Nothing is ever unpickled, so
-neither side can make the other run code; every size is checked before it is believed.
+neither side can make the other run code; every size is checked before it is believed. What does not travel, for
+whatever reason, arrives as an `Opaque` that says so: a learner's value may be anything, and must never end the process
+that it is in.
 """
 
 import json
@@ -9,7 +11,7 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,10 @@ MAX_BODY_BYTES = 64 << 20
 MAX_DEPTH = 8
 MAX_AXES = 8
 MAX_TEXT = 20_000
+MAX_DESCRIPTION = 200
+UNREAD = "something that a check cannot read"
+ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs beside its text, and at most for a tensor
+MAX_DIRECT = 4096  # numbers or items of what is copied without a message
 PATIENCE = 0.1  # seconds between two looks at a peer that has not answered
 
 DTYPES = {
@@ -50,7 +56,7 @@ class Opaque:
     """Stands for a value that cannot travel; only its description arrives."""
 
     def __init__(self, description: str) -> None:
-        self.description = description[:200]
+        self.description = description[:MAX_DESCRIPTION] or UNREAD
 
     def __repr__(self) -> str:
         return f"<{self.description}>"
@@ -59,16 +65,13 @@ class Opaque:
 def encode(value: Any, proxies: list[Proxy] | None = None) -> bytes:
     """Bytes of one message. Callables become numbered proxies when `proxies` is a list to collect them in.
 
-    Raises WireError when the value is nested too deeply or is too large.
+    Of what is nested too deeply, too large, or of a kind that does not travel, an `Opaque` arrives in its place.
+    Nothing is raised but a KeyboardInterrupt that comes meanwhile.
     """
-    buffers: list[bytes] = []
-    tree = _encode_node(value, buffers, proxies, 0)
-    header = json.dumps([tree, [len(buffer) for buffer in buffers]]).encode()
-    body = b"".join(buffers)
-    if len(header) > MAX_HEADER_BYTES or len(body) > MAX_BODY_BYTES:
-        raise WireError(
-            f"message: expected at most {MAX_BODY_BYTES >> 20} MiB, got {(len(header) + len(body)) >> 20} MiB"
-        )
+    encoder = _Encoder(proxies)
+    tree = encoder.node(value, 0)
+    header = json.dumps([tree, [len(buffer) for buffer in encoder.buffers]]).encode()
+    body = b"".join(encoder.buffers)
     return struct.pack("<II", len(header), len(body)) + header + body
 
 
@@ -93,9 +96,42 @@ def decode(header: bytes, body: bytes, make_proxy: Callable[[int], Proxy] | None
 
 def copy(value: Any, proxies: list[Proxy] | None = None, make_proxy: Callable[[int], Proxy] | None = None) -> Any:
     """The value as it would arrive at the other end, so that judging in one process equals judging across two."""
+    try:
+        return _copied(value, 0)
+    except (_Indirect, RuntimeError):
+        pass
     message = encode(value, proxies)
     header_length, _ = struct.unpack("<II", message[:8])
     return decode(message[8 : 8 + header_length], message[8 + header_length :], make_proxy)
+
+
+class _Indirect(Exception):
+    """A value whose copy is made by way of a message."""
+
+
+def _copied(value: Any, depth: int) -> Any:
+    """What `decode` would make of `encode`, without the message: for small values of the built-in types themselves."""
+    kind = type(value)
+    if value is None or kind is bool or kind is float or (kind is int and _is_small(value)):
+        return value
+    if kind is str and len(value) <= MAX_DESCRIPTION:
+        return printable(value)
+    if kind is torch.Tensor and value.layout is torch.strided and not value.is_nested and not value.is_meta:
+        if value.dtype in DTYPE_NAMES and value.dim() <= MAX_AXES and max(value.numel(), *value.shape, 0) <= MAX_DIRECT:
+            return _copied_tensor(value.detach())
+    elif depth < MAX_DEPTH and kind in (list, tuple) and len(value) <= MAX_DIRECT:
+        return kind([_copied(item, depth + 1) for item in value])
+    elif depth < MAX_DEPTH and kind is dict and len(value) <= MAX_DIRECT and all(type(key) is str for key in value):
+        return {_copied(key, depth): _copied(item, depth + 1) for key, item in value.items()}
+    raise _Indirect
+
+
+def _copied_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    turned = tensor.dim() >= 2 and not tensor.is_contiguous() and tensor.mT.is_contiguous()
+    stored = (tensor.mT if turned else tensor).resolve_neg()
+    numbers = stored.view(torch.int16) if stored.dtype is torch.bfloat16 else stored
+    made = torch.from_numpy(numbers.numpy().copy(order="C")).view(stored.dtype)
+    return made.mT if turned else made
 
 
 class Channel:
@@ -107,10 +143,11 @@ class Channel:
 
     def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
         self._socket, self._watch, self._looked = connection, watch, time.monotonic()
+        self.received = [0, 0]  # bytes of headers and of bodies
         connection.settimeout(PATIENCE if watch else None)
 
     def send(self, value: Any, proxies: list[Proxy] | None = None) -> None:
-        """Send one message. Raises WireError when it does not travel, OSError when the peer is gone."""
+        """Send one message. Raises OSError when the peer is gone."""
         message = memoryview(encode(value, proxies))
         sent = 0
         while sent < len(message):
@@ -121,6 +158,7 @@ class Channel:
         header_length, body_length = struct.unpack("<II", self._read(8))
         if header_length > MAX_HEADER_BYTES or body_length > MAX_BODY_BYTES:
             raise WireError("message: larger than allowed")
+        self.received = [self.received[0] + header_length, self.received[1] + body_length]
         return decode(self._read(header_length), self._read(body_length), make_proxy)
 
     def close(self) -> None:
@@ -146,54 +184,138 @@ class Channel:
                 continue
 
 
-def _encode_node(value: Any, buffers: list[bytes], proxies: list[Proxy] | None, depth: int) -> dict:
-    if depth > MAX_DEPTH:
-        raise WireError(f"value: expected at most {MAX_DEPTH} levels of nesting")
-    if isinstance(value, torch.Tensor):
-        return _encode_tensor(value, buffers)
-    if isinstance(value, torch.Generator):
-        return {"generator": _encode_tensor(value.get_state(), buffers)}
-    if value is None or isinstance(value, bool):
-        return {"value": value}
-    if isinstance(value, bytes):
-        buffers.append(value)
-        return {"bytes": len(buffers) - 1}
-    if isinstance(value, str):
-        return {"value": str.__str__(value)[:MAX_TEXT]}
-    if isinstance(value, int):
-        return {"value": int(value)} if abs(value) < 1 << 63 else {"opaque": "an integer beyond 64 bits"}
-    if isinstance(value, float):
-        return {"float": float(value).hex() if math.isfinite(value) else repr(float(value))}
-    if isinstance(value, (list, tuple)):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_encode_node(item, buffers, proxies, depth + 1) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[str(key), _encode_node(item, buffers, proxies, depth + 1)] for key, item in value.items()]}
-    if proxies is not None and callable(value):
-        proxies.append(value)
-        return {"proxy": len(proxies) - 1}
-    return {"opaque": f"{type(value).__module__}.{type(value).__qualname__}"}
+class _Encoder:
+    """Makes the tree of one message, within the room that a message has.
+
+    A learner's value may lie about its type, raise from any method, or never end; only what the built-in types
+    themselves do is asked of it.
+    """
+
+    def __init__(self, proxies: list[Proxy] | None) -> None:
+        self.buffers: list[bytes] = []
+        self._proxies = proxies
+        self._header, self._body = MAX_HEADER_BYTES - 2 * TENSOR_ROOM, MAX_BODY_BYTES
+
+    def node(self, value: Any, depth: int) -> dict:
+        """The value as a tree of plain JSON; its bytes are added to `buffers`."""
+        try:
+            if depth > MAX_DEPTH:
+                return self._opaque(f"a value nested more than {MAX_DEPTH} levels deep")
+            return self._tensor(value) if isinstance(value, torch.Tensor) else self._plain(value, depth)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # whatever a learner's object does when it is looked at
+            return self._opaque(_type_name(value))
+
+    def _plain(self, value: Any, depth: int) -> dict:
+        kind = type(value)
+        if value is None or kind is bool:
+            return self._said("value", value)
+        if issubclass(kind, torch.Generator):
+            return {"generator": self._tensor(torch.Generator.get_state(value))}
+        if issubclass(kind, bytes):
+            return self._bytes(bytes.__getitem__(value, slice(None)))
+        if issubclass(kind, str):
+            return self._said("value", str.__str__(value)[:MAX_TEXT])
+        if issubclass(kind, int):
+            number = int.__pos__(value)
+            small = -(1 << 63) < number < 1 << 63
+            return self._said("value", number) if small else self._opaque("an integer beyond 64 bits")
+        if issubclass(kind, float):
+            number = float.__pos__(value)
+            return self._said("float", number.hex() if math.isfinite(number) else repr(number))
+        if issubclass(kind, (list, tuple)):
+            items = (tuple if issubclass(kind, tuple) else list).__iter__(value)
+            return self._collection("tuple" if issubclass(kind, tuple) else "list", items, depth)
+        if issubclass(kind, dict):
+            return self._collection("dict", iter(list(dict.items(value))), depth)
+        if self._proxies is not None and callable(value):
+            self._proxies.append(value)
+            return self._said("proxy", len(self._proxies) - 1)
+        return self._opaque(_type_name(value))
+
+    def _collection(self, kind: str, items: Iterator[Any], depth: int) -> dict:
+        sent: list[Any] = []
+        before = self._header, self._body, len(self.buffers)
+        self._header -= ROOM
+        for item in items:
+            if kind == "dict":
+                sent.append([self._key(item[0]), self.node(item[1], depth + 1)])
+            else:
+                sent.append(self.node(item, depth + 1))
+            if self._header < 0:
+                if depth <= 1:  # a part of a message gives its room back; further down that could take for ever
+                    self._header, self._body = before[:2]
+                    del self.buffers[before[2] :]
+                return self._opaque(f"a {kind} of more than a check reads")
+        return {kind: sent}
+
+    def _key(self, key: Any) -> str:
+        try:
+            text = str.__str__(str(key))[:MAX_TEXT]
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # a learner's class
+            text = _type_name(key)
+        return self._said("value", text).get("value", "")
+
+    def _tensor(self, tensor: torch.Tensor) -> dict:
+        if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            return self._opaque("an uninitialized parameter")
+        with torch._C.DisableTorchFunctionSubclass():  # a subclass may answer anything about itself
+            tensor = torch.Tensor.detach(tensor)
+            if type(tensor) is not torch.Tensor:
+                tensor = tensor.as_subclass(torch.Tensor)
+        if tensor.is_nested or tensor.is_meta:
+            return self._opaque(f"a {'nested' if tensor.is_nested else 'meta'} tensor")
+        if tensor.layout is not torch.strided:
+            return self._opaque(f"a {str(tensor.layout).removeprefix('torch.').removeprefix('_')} tensor")
+        if tensor.dtype not in DTYPE_NAMES:
+            return self._opaque(f"a {str(tensor.dtype).removeprefix('torch.')} tensor")
+        if tensor.dim() > MAX_AXES:
+            return self._opaque(f"a tensor of {tensor.dim()} axes")
+        size = tensor.numel() * tensor.itemsize
+        if size > self._body:  # asked before it is laid out: an expanded tensor may say that it is of any size
+            return self._opaque(f"a tensor of {size / (1 << 20):,.0f} MiB, which is more than a check reads")
+        if max(tensor.shape, default=0) > MAX_BODY_BYTES:
+            return self._opaque(f"a tensor of shape {tuple(tensor.shape)}")
+        # A transposed tensor travels as such, so a probe can hand over a non-contiguous input.
+        turned = tensor.dim() >= 2 and not tensor.is_contiguous() and tensor.mT.is_contiguous()
+        stored = tensor.mT if turned else tensor
+        content = self._bytes(_laid_out(stored) if size else b"")
+        return {"tensor": [DTYPE_NAMES[tensor.dtype], list(stored.shape), content["bytes"], turned]}
+
+    def _bytes(self, content: bytes) -> dict:
+        if len(content) > self._body:
+            return self._opaque(f"{len(content) >> 20} MiB of bytes, which is more than a check reads")
+        self._body -= len(content)
+        self._header -= TENSOR_ROOM
+        self.buffers.append(content)
+        return {"bytes": len(self.buffers) - 1}
+
+    def _said(self, kind: str, content: Any) -> dict:
+        self._header -= ROOM + len(json.dumps(content))
+        return {kind: content} if self._header > 0 else {"opaque": ""}
+
+    def _opaque(self, description: str) -> dict:
+        return self._said("opaque", description[:MAX_DESCRIPTION])
 
 
-def _encode_tensor(tensor: torch.Tensor, buffers: list[bytes]) -> dict:
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        return {"opaque": "an uninitialized parameter"}
-    with torch._C.DisableTorchFunctionSubclass():  # a subclass may answer anything about itself
-        tensor = torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
-    if tensor.is_nested or tensor.is_meta:
-        return {"opaque": f"a {'nested' if tensor.is_nested else 'meta'} tensor"}
-    if tensor.dtype not in DTYPE_NAMES or tensor.layout is not torch.strided or tensor.dim() > MAX_AXES:
-        return {"opaque": f"a tensor of dtype {tensor.dtype}, layout {tensor.layout}"}
-    tensor = tensor.cpu().resolve_neg()
-    # A transposed tensor travels as such, so a probe can hand over a non-contiguous input.
-    turned = tensor.dim() >= 2 and not tensor.is_contiguous() and tensor.mT.is_contiguous()
-    stored = (tensor.mT if turned else tensor).contiguous()
-    buffers.append(stored.reshape(-1).view(torch.uint8).numpy().tobytes() if stored.numel() else b"")
-    return {"tensor": [DTYPE_NAMES[tensor.dtype], list(stored.shape), len(buffers) - 1, turned]}
+def _laid_out(tensor: torch.Tensor) -> bytes:
+    """The numbers one after another, whatever the strides: NumPy writes them in order, where torch may not."""
+    tensor = tensor.cpu().resolve_conj().resolve_neg()
+    return (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy().tobytes()
+
+
+def _type_name(value: Any) -> str:
+    try:
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    except Exception:  # a metaclass of the learner's
+        return "an object"
 
 
 def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Proxy] | None, depth: int) -> Any:
-    if depth > MAX_DEPTH or not isinstance(node, dict) or len(node) != 1:
+    if depth > MAX_DEPTH + 1 or not isinstance(node, dict) or len(node) != 1:
         raise WireError("message: malformed value")
     ((kind, content),) = node.items()
     if kind == "tensor":
@@ -203,8 +325,8 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
     if kind == "generator" and isinstance(content, dict) and set(content) == {"tensor"}:
         return _decode_generator(_decode_tensor(content["tensor"], buffers))
     if kind == "value" and isinstance(content, str):
-        return printable(content)
-    if kind == "value" and (content is None or isinstance(content, (bool, int))):
+        return printable(content[:MAX_TEXT])
+    if kind == "value" and (content is None or isinstance(content, bool) or _is_small(content)):
         return content
     if kind == "float" and isinstance(content, str):
         try:
@@ -219,12 +341,17 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         and isinstance(content, list)
         and all(isinstance(pair, list) and len(pair) == 2 for pair in content)
     ):
-        return {printable(str(key)): _decode_node(item, buffers, make_proxy, depth + 1) for key, item in content}
+        items = ((str(key)[:MAX_TEXT], _decode_node(item, buffers, make_proxy, depth + 1)) for key, item in content)
+        return {printable(key): item for key, item in items}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
     if kind == "opaque" and isinstance(content, str):
-        return Opaque(printable(content))
-    raise WireError(f"message: unknown kind of value {str(kind)[:20]!r}")
+        return Opaque(printable(content[:MAX_DESCRIPTION]))
+    raise WireError("message: unknown kind of value")
+
+
+def _is_small(content: Any) -> bool:
+    return isinstance(content, int) and -(1 << 63) < content < 1 << 63
 
 
 def printable(text: str) -> str:

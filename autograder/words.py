@@ -7,6 +7,8 @@ tell its author what the hidden input was.
 import builtins
 import inspect
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -36,10 +38,20 @@ VISIBLE = {
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
     "length": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
     "keys": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
+    "inputs": "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name "
+    "that ends in _, += and [...] = write in place; so do append, pop and setdefault.",
     "structure": "",
 }
 
 _NO_ATTRIBUTE = re.compile(r"'([\w.]+)' object has no attribute '(\w+)'")
+
+
+def stopped_with(error: Mapping[str, Any]) -> str:
+    """The sentence about an error that ended a cell, from its description (see `check.describe`)."""
+    kind = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
+    source = str(error["source"]).strip()
+    where = f" at line {error['line']}: {source}" if source else ""
+    return f"Your code stopped with {kind}{where}."
 
 
 def unexplained(exercise: Exercise, outcome: Outcome) -> str:
@@ -48,7 +60,8 @@ def unexplained(exercise: Exercise, outcome: Outcome) -> str:
     if outcome.got is None:
         return f"The checks could not finish: {outcome.difference.text.removeprefix('not checked: ')}."
     if outcome.probe.hidden:
-        return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {_hidden(outcome)}.'
+        seen = _hidden(exercise, outcome)
+        return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {seen}.'
     if isinstance(outcome.got.result, Raised):
         return _about_error(exercise, outcome, outcome.got.result)
     if isinstance(outcome.got.result, Structure):
@@ -59,7 +72,9 @@ def unexplained(exercise: Exercise, outcome: Outcome) -> str:
 
 
 def named(exercise: Exercise, outcome: Outcome, text: str) -> str:
-    """The text with the arguments called by their names instead of their numbers."""
+    """The text with the arguments called by their names instead of their numbers, where the text is of our making."""
+    if outcome.difference is not None and outcome.difference.kind not in ("inputs", "gradient"):
+        return text
     names = argument_names(exercise, outcome)
     return re.sub(
         r"argument (\d+)", lambda found: names[int(found[1]) - 1] if int(found[1]) <= len(names) else found[0], text
@@ -73,8 +88,10 @@ def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
-def _hidden(outcome: Outcome) -> str:
+def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     result = outcome.got.result
+    if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
+        return f"{named(exercise, outcome, outcome.difference.text)}. {VISIBLE['inputs']}".rstrip(".")
     if not isinstance(result, Raised):
         return HIDDEN.get(outcome.difference.kind, "something is not as it should be")
     known = isinstance(getattr(builtins, result.type, None), type)
@@ -119,6 +136,10 @@ def _about_type(text: str) -> str:
         return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
     if re.search(r"expected a tensor, got (-?[\d.]|True|False)", text):
         return "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
+    if "expected a tensor" in text and re.search(r"got an? (sparse_\w+|mkldnn|nested) tensor", text):
+        return "An ordinary tensor is asked for, with every number in its place: .to_dense() makes one."
+    if "which is more than a check reads" in text:
+        return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
     if "expected a tensor" in text and "numpy" in text:
         return "A NumPy array came back. Stay in torch: gradients have to find their way back."
     return "What comes back is not of the kind that the description above the cell asks for."

@@ -19,6 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from autograder import check, wire
+from autograder.sandbox.moments import Moments
 
 
 class Recorder:
@@ -121,6 +122,7 @@ def serve(shell: Shell, connection: socket.socket, output_bytes: int) -> None:
     """Do what the trusted side asks until it hangs up: run a cell, or answer a check's questions."""
     channel = wire.Channel(connection)
     error: dict | None = None
+    moments = Moments()
     with contextlib.suppress(EOFError, OSError, wire.WireError):
         channel.send({"ready": True})
         while True:
@@ -131,7 +133,8 @@ def serve(shell: Shell, connection: socket.socket, output_bytes: int) -> None:
                 channel.send({"outputs": outputs, "error": error})
             else:
                 _, (questions,), _, _ = socket.recv_fds(connection, 1, 1)
-                _answer(shell, socket.socket(fileno=questions))
+                with moments.at(shell.user_global_ns, request):
+                    _answer(shell, socket.socket(fileno=questions))
                 channel.send({"answered": True})
 
 

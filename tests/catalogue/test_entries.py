@@ -15,7 +15,7 @@ from autograder.verdict import WIDTH, render
 
 EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]
 KNOWN = [(e, m) for e in EXERCISES for m in e.misconceptions]
-KEYS = [draw_key(b"secret", "assignment", "exercise", f"submission {n}") for n in range(3)]
+KEYS = [draw_key(b"secret", "assignment", "exercise", [f"submission {n}"]) for n in range(3)]
 
 by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
 by_misconception = pytest.mark.parametrize(

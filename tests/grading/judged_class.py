@@ -69,7 +69,7 @@ def lay_out(folder: Path, roster: list[Work]) -> None:
 
 def _verdict(exercise: Exercise, sources: Mapping[str, str]) -> Verdict:
     source = sources[exercise.id]
-    key = draw_key(b"a classroom's secret", ASSIGNMENT.id, exercise.id, source)
+    key = draw_key(b"a classroom's secret", ASSIGNMENT.id, exercise.id, [source])
     return judge(exercise, LocalPeer(namespace_of(SET_UP + source)), key)
 
 
