@@ -94,7 +94,7 @@ def test_forgetting_to_return_is_said_in_words(run):
 def test_a_forbidden_function_is_named_and_earns_nothing(run, tmp_path, monkeypatch):
     cell = tmp_path / "cell.py"
     cell.write_text(
-        "import torch.nn.functional as F\ndef attention_weights(Q, K):\n    return F.scaled_dot_product_attention(Q, K, torch.eye(K.shape[1]))\n"
+        "import torch\nimport torch.nn.functional as F\ndef attention_weights(Q, K):\n    return F.scaled_dot_product_attention(Q, K, torch.eye(K.shape[1]))\n"
     )
     returned, report = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom cell import attention_weights\n")
     assert returned == 0.0
@@ -126,7 +126,7 @@ def test_progress_adds_up_what_was_checked(run, capsys):
 def test_importing_check_imports_no_catalogue_and_no_reference():
     program = "import sys; import autograder.check; print([m for m in sys.modules if m.startswith(('autograder.', 'transformer_ref'))])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert sorted(eval(shown)) == ["autograder.check", "autograder.wire"]
+    assert sorted(eval(shown)) == ["autograder.check", "autograder.recorder", "autograder.wire"]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A forbidden function that an answer calls earns nothing, however it is spelled: what is watched is what runs."""
 
 import pytest
-from notebook import Notebook
+from judged_cells import Notebook
 
 FUSED = "scaled_dot_product_attention"
 VALUES = "torch.eye(K.shape[-2], dtype=K.dtype).expand(K.shape[0], -1, -1)"

@@ -1,7 +1,7 @@
 """Right answers that name, compare with or resemble what is forbidden, and lose nothing by it."""
 
 import pytest
-from notebook import Notebook
+from judged_cells import Notebook
 
 from autograder import catalogue
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 import torch.nn.functional as F
-from notebook import Notebook
+from judged_cells import Notebook
 
 from autograder import catalogue, judge, recorder
 from autograder.catalogue.ch04 import LIBRARY_SOFTMAX
