@@ -101,6 +101,9 @@ class Shell(InteractiveShell):
 
     recorder: Recorder
 
+    def enable_gui(self, gui: str | None = None) -> None:
+        """There is no window to serve; without this `%matplotlib inline` would raise, and end the cell."""
+
     def _showtraceback(self, kind: type, value: BaseException, lines: list[str]) -> None:
         try:
             text = str(value)
