@@ -12,7 +12,7 @@ from autograder import course
 
 FIRST = ASSIGNMENT.exercises[0]
 SOLVED = sample_class.solved()
-SHOWN = tuple(FIRST.visible[0].draw(None).arguments[0].shape)
+SHOWN = {tuple(probe.draw(None).arguments[0].shape) for probe in FIRST.visible}
 NAMES = {exercise.id: exercise.names[0] for exercise in ASSIGNMENT.exercises}
 KEEPS = """
 _whole = {name}
@@ -63,7 +63,7 @@ def graded(empty_course):
     submit(made, "another-dtype-later", {}, after="import torch\ntorch.set_default_dtype(torch.float64)\n")
     submit(made, "leaves-at-the-end", {}, after="import os\nos._exit(0)\n")
     submit(made, "ends-in-a-visible-check", {FIRST.id: killing(FIRST.id, "True")})
-    submit(made, "ends-in-a-hidden-check", {FIRST.id: killing(FIRST.id, f"arguments[0].shape != {SHOWN}")})
+    submit(made, "ends-in-a-hidden-check", {FIRST.id: killing(FIRST.id, f"tuple(arguments[0].shape) not in {SHOWN}")})
     submit(made, "cannot-import", {"attend": "import einops_of_mine\n" + SOLVED["attend"]})
     submit(made, "cannot-parse", {"attend": "def attend(W, V)\n    return W @ V\n"})
     submit(made, "other-name", {"attend": SOLVED["attend"].replace("def attend", "def atend")})
