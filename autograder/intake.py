@@ -28,7 +28,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool
 from traitlets.config import Configurable
 
-from autograder import course, receipts
+from autograder import course, late, receipts
 from autograder.rebuild import NO_FILE, Rebuilt, rebuild, with_note
 from autograder.salvage import MAX_BYTES
 
@@ -104,13 +104,15 @@ def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> Cou
     what had to be put right. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the
     released notebook is missing.
     """
-    from autograder import catalogue
+    from autograder import catalogue, points
 
+    root = Path(coursedir.root)
+    late.check(root, (coursedir.parent or coursedir).config)
     assignment = catalogue.find_assignment(coursedir.assignment_id)
     if assignment is None:
         return coursedir
-    root = Path(coursedir.root)
     released = released_notebook(root, assignment)
+    points.refuse(released, assignment)
     found = submissions(root / coursedir.submitted_directory, assignment, coursedir.student_id)
     aside = 0
     for student, folder in found.items():

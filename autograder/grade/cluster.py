@@ -20,7 +20,7 @@ from autograder import catalogue, intake
 from autograder.course import CourseError
 from autograder.grade import changes
 from autograder.grade.parcel import Batch, Result, Submission
-from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied
+from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied, end_all
 
 CONNECT_SECONDS = 30
 AHEAD = 2  # submissions under way for each thread of the cluster, so that none waits for the next
@@ -78,7 +78,10 @@ class Cluster:
                 submission = next(waiting, None)
                 if submission is None:
                     break
-                begin(replace(submission, archive=pack(submission.folder, self._wanted)))
+                try:
+                    begin(replace(submission, archive=pack(submission.folder, self._wanted)))
+                except OSError as error:  # it was removed meanwhile, or cannot be read
+                    yield Result(submission.student, failure=f"{submission.folder}: {error.strerror}")
             if not held:
                 return
             future = next(under_way)
@@ -95,7 +98,7 @@ class Cluster:
         except Refusal as refusal:
             raise CourseError(f"A worker of {self._address} cannot grade: {refusal}") from refusal
         except distributed.KilledWorker as killed:
-            return Result(submission.student, failure=f"it took every worker with it that tried ({killed})")
+            return Result(submission.student, failure=f"it took every worker with it that tried ({killed})", retry=True)
         except distributed.CancelledError as error:
             raise CourseError(
                 f"The Dask scheduler at {self._address} is gone. What is graded is kept; --resume goes on from here."
@@ -113,7 +116,11 @@ class Cluster:
 
 
 def pack(folder: Path, wanted: Collection[str]) -> bytes:
-    """What another machine must know of a folder: what the intake reads of notebooks and wanted files; other names."""
+    """What another machine must know of a folder: what the intake reads of notebooks and wanted files; other names.
+
+    Raises OSError when it is not there or changes meanwhile.
+    """
+    folder.stat()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
         for path in intake.plain_files(folder):
@@ -135,7 +142,7 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     """Grade in a worker process of this machine. A process that dies makes a result that says so."""
     with _lock:
         for other in [known for known in _idle if known != digest]:
-            _end_all(_idle.pop(other))
+            end_all(_idle.pop(other))
         worker = _idle[digest].pop() if _idle.get(digest) else None
     if worker is None:
         batch = pickle.loads(zlib.decompress(packed))
@@ -143,7 +150,7 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     try:
         result = worker.grade(submission)
     except WorkerDied as died:
-        return Result(submission.student, failure=str(died))
+        return Result(submission.student, failure=str(died), retry=True)
     if result.failure:
         worker.end()
         return result
@@ -156,14 +163,10 @@ def end_workers() -> None:
     """Stop the worker processes that wait for more."""
     with _lock:
         while _idle:
-            _end_all(_idle.popitem()[1])
+            end_all(_idle.popitem()[1])
 
 
 def package_versions() -> dict[str, str]:
     """What a grade depends on, apart from the assignment."""
     return changes.installed()
 
-
-def _end_all(workers: list[Worker]) -> None:
-    for worker in workers:
-        worker.end()
