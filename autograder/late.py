@@ -208,7 +208,7 @@ def check(root: Path, settings: Config) -> Granted:
     if unknown:
         raise CourseError(
             f"{course.MARKER}: c.LateRules has no setting {', '.join(unknown)}; it has "
-            f"{', '.join(sorted(LateRules.class_own_trait_names(config=True)))}."
+            f"{', '.join(sorted(vars(LateRules).keys() & set(LateRules.class_trait_names(config=True))))}."
         )
     try:
         rules = LateRules(config=settings)

@@ -201,7 +201,7 @@ class Pool:
                 self._free().take(submission)
             if not self._busy():
                 return
-            answered = connection.wait([worker.line for worker in self._busy()], timeout=5.0)
+            answered = connection.wait([worker.line for worker in self._busy()], timeout=min(5.0, LONGEST_SECONDS))
             for worker in self._busy():
                 submission, begun = worker.holds, attempts[worker.holds.student]
                 result = self._result(worker, worker.line in answered)
