@@ -22,6 +22,7 @@ from autograder.grade.tidy import PrivateFolder
 
 PROGRAM = (sys.executable, "-m", "autograder.grade.worker")
 MOST_ATTEMPTS = 2
+TIDY_SECONDS = 5.0  # for a worker that was told to go
 LONGEST_SECONDS = 1800.0  # of one submission: twenty cells that each use up their time limit
 TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes"
 
@@ -121,7 +122,7 @@ class Worker:
             return self._ended
         self.dismiss()
         try:
-            code = self._process.wait(5)
+            code = self._process.wait(TIDY_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()

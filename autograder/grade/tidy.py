@@ -22,18 +22,23 @@ class PrivateFolder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         try:
+            self.lock = -1
             self.path.chmod(0o711)  # a sandbox may have to pass through it as another user; what is in it is ours alone
             self.lock = os.open(self.path, os.O_RDONLY)
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (self.path / HELD).touch(mode=0o600)
         except OSError:
-            remove(self.path)
+            self.remove()
             raise
 
     def remove(self) -> None:
         """Remove it and all that is in it, and let go of it."""
         remove(self.path)
-        os.close(self.lock)
+        with contextlib.suppress(OSError):  # an empty one also where no more files can be opened
+            (self.path / HELD).unlink(missing_ok=True)
+            self.path.rmdir()
+        with contextlib.suppress(OSError):
+            os.close(self.lock)
 
 
 def sweep() -> None:

@@ -36,12 +36,13 @@ def results_of(ours: Path) -> dict[str, Result]:
     return found
 
 
-def small(folder: Path, ungraded: Path, students: Iterable[str] = STUDENTS) -> Path:
-    """The class before it is graded, less all but these."""
-    graded_class.twin(folder, ungraded)
-    for place in (folder / "classroom" / "submitted").iterdir():
-        if place.name not in students:
-            shutil.rmtree(place)
+def small(folder: Path, of_class: Path, students: Iterable[str] = STUDENTS) -> Path:
+    """The class, less what all but these handed in."""
+    graded_class.twin(folder, of_class)
+    for step in ("submitted", "received", "autograded"):
+        for place in (folder / "classroom" / step).glob("*"):
+            if place.name not in students:
+                shutil.rmtree(place)
     return folder
 
 
