@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import pickle
 import resource
 import shutil
 import signal
@@ -480,3 +481,75 @@ def test_where_nobody_reads_what_is_said_the_grading_goes_on(two):
             finally:
                 os.chdir(before)
     assert len(of(logs(two.folder)[0], "graded")) == 2
+
+
+# --- a disk that is really full, and really read-only ----------------------------------------------------------------
+
+ON_A_SMALL_DISK = """
+import pickle, subprocess, sys
+from pathlib import Path
+
+import pytest
+from graded_class import grade
+from recorded_class import replay
+
+folder, results = Path(sys.argv[1]), pickle.loads(Path(sys.argv[2]).read_bytes())
+classroom, disk = folder / "classroom", folder / "disk"
+disk.mkdir()
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=True)
+subprocess.run(["cp", "-a", f"{classroom}/.", disk], check=True)
+subprocess.run(["mount", "--bind", disk, classroom], check=True)
+with pytest.MonkeyPatch.context() as patch:
+    replay(patch, results)
+    said = []
+    for spare in (0, 8, 32, 64, 128):  # blocks of 4 kB: each time something else finds no room
+        with open(classroom / "ballast", "wb", buffering=0) as ballast:
+            try:
+                while ballast.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+            ballast.truncate(max(0, ballast.tell() - 4096 * spare))
+        done = grade(folder, "--resume")
+        said.append((spare, done.returncode, done.stdout + done.stderr))
+        (classroom / "ballast").unlink()
+    done = grade(folder, "--resume")
+    said.append(("room", done.returncode, done.stdout + done.stderr))
+    subprocess.run(["mount", "-o", "remount,ro,bind", classroom], check=True)
+    done = grade(folder, "--force")
+    said.append(("read-only", done.returncode, done.stdout + done.stderr))
+    subprocess.run(["mount", "-o", "remount,rw,bind", classroom], check=True)
+    subprocess.run(["cp", "-a", f"{disk}/.", sys.argv[3]], check=True)
+Path(sys.argv[2]).write_bytes(pickle.dumps(said))
+"""
+
+
+def _may_mount() -> bool:
+    tried = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return bool(shutil.which("unshare")) and subprocess.run(tried, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not _may_mount(), reason="only root may mount a small disk")
+def test_a_full_disk_and_a_read_only_one_are_sentences_and_nothing_is_lost(ungraded, ours, results, tmp_path):
+    folder, kept = small(tmp_path / "course", ungraded), tmp_path / "kept"
+    exchange = tmp_path / "exchange"
+    exchange.write_bytes(pickle.dumps({name: results[name] for name in STUDENTS}))
+    (kept / "classroom").mkdir(parents=True)
+    command = ["unshare", "--mount", sys.executable, "-c", ON_A_SMALL_DISK]
+    places = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    done = subprocess.run(
+        [*command, str(folder), str(exchange), str(kept / "classroom")],
+        env={**os.environ, **places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = {when: (code, text) for when, code, text in pickle.loads(exchange.read_bytes())}
+    assert not any("Traceback" in text for _, text in said.values())
+    full = [text for when, (code, text) in said.items() if isinstance(when, int) and code]
+    assert full and all("No space left on device" in text or "disk is full" in text for text in full)
+    assert said["room"][0] == 0, said["room"]
+    assert said["read-only"][0] in (1, 2) and "ead-only" in said["read-only"][1]
+    whole = contents(ours)
+    assert contents(kept) == {name: each for name, each in whole.items() if name.split(" ")[0] in STUDENTS}
