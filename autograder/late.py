@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
-import dateutil.tz
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.plugins import BasePlugin, LateSubmissionPlugin
@@ -243,13 +243,21 @@ def _moment(text: str, where: str) -> datetime:
             return datetime.fromisoformat(text) + timedelta(days=1, seconds=-1)
         if not text[:4].isdigit():  # "3.4.26 12:00" is another day on the other side of an ocean
             raise ValueError
-        zone = text.split(" ")[2:]
-        if len(zone) > 1 or (zone and dateutil.tz.gettz(zone[0]) is None and not zone[0].lstrip("+-").isdigit()):
+        if not all(map(_is_zone, text.split(" ")[2:])):  # nbgrader would take it for UTC
             raise ValueError
         return parse_utc(text)
     except (ValueError, OverflowError, TypeError):
         example = "2026-03-04 (all of that day) or 2026-03-04 18:00, in UTC, or with an offset such as +01:00"
         raise CourseError(f"{where}, column until: expected a time such as {example}; got {text!r}.") from None
+
+
+def _is_zone(name: str) -> bool:
+    if name == "UTC" or name.lstrip("+-").isdigit():
+        return True
+    try:
+        return bool(ZoneInfo(name))
+    except (ValueError, KeyError, OSError):
+        return False
 
 
 def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:

@@ -18,7 +18,7 @@ import nbformat
 import sqlalchemy
 from nbconvert.exporters import NotebookExporter
 from nbconvert.writers import FilesWriter
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from sqlalchemy.exc import DatabaseError
@@ -68,6 +68,8 @@ class Classroom:
         patience.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
         self._settled = _Settled()
         self._app.log.handlers = [self._settled]  # the workers and the summary say what nbgrader would
+        tracebacks = logging.getLogger("tornado.application")  # where nbgrader's gradebook prints them
+        tracebacks.handlers, tracebacks.propagate = [logging.NullHandler()], False
         late.check(root, self._app.config)
         self._coursedir = self._app.coursedir
         self._coursedir.assignment_id = assignment
@@ -244,7 +246,9 @@ class Classroom:
         while True:
             try:
                 return act()
-            except DatabaseError as error:
+            except (DatabaseError, InvalidEntry) as raised:
+                # nbgrader makes an InvalidEntry of a full or locked disk too
+                error = raised.__context__ if isinstance(raised, InvalidEntry) else raised
                 if not isinstance(error, sqlalchemy.exc.OperationalError) and type(error) is not DatabaseError:
                     raise  # about this submission's data
                 reason = " ".join(str(error.orig).split())[:200]
