@@ -274,7 +274,7 @@ def test_a_damaged_receipt_costs_its_student_at_most(two):
     path.write_bytes(path.read_bytes()[:20])
     shutil.rmtree(two.folder / "classroom" / "autograded" / SECOND)
     done = grade(two.folder)
-    assert SECOND in [line["student"] for line in of(logs(two.folder)[-1], "graded")]
+    assert SECOND in [line["student"] for line in of(logs(two.folder)[-1], "graded")], done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
