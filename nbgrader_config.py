@@ -5,7 +5,7 @@ from pathlib import Path
 import nbgrader
 
 import autograder
-from autograder import intake
+from autograder import intake, patience
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
 root = Path(__file__).resolve().parent
@@ -30,6 +30,8 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
 c.ZipCollectApp.downloaded_directory = "classroom/downloaded"
 c.ZipCollectApp.extractor_plugin = "autograder.collect.Extractor"
 
+patience.install()  # another program may hold the gradebook for a while
+
 # Releasing: exercises/ is committed, so it is written over; that is safe because it is generated.
 c.GenerateAssignment.force = True
 todo = "# TODO: write your answer here and remove the next line\nraise NotImplementedError"
@@ -45,12 +47,20 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.IgnorePattern",
     "nbgrader.preprocessors.LimitOutput",
     "autograder.execute.SaveJudgedGrades",
-    "nbgrader.preprocessors.AssignLatePenalties",
+    "autograder.late.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 # A submission runs in the first sandbox that works here: bubblewrap, landlock, docker, podman. "none" would trust every
 # submission with all of your rights. `cell_seconds` and `notebook_seconds` (of processor time) can be set here too.
 c.JudgedExecute.sandbox = ""
+
+# Late work, counted from the due date in the gradebook; without one nothing is late. As it stands nothing is taken off.
+# `classroom/extensions.csv` gives single students more time; its columns are id, assignment, and until or days.
+c.LateRules.percent = 0  # for each day that has begun; c.LateRules.every = "hour" counts hours
+c.LateRules.of = "earned"  # or "possible": percent of what the work earned, or of what it could have earned
+c.LateRules.grace_minutes = 0  # that are not counted
+c.LateRules.most_percent = 100  # never more than this
+c.LateRules.slip_days = 0  # free days of each student over all assignments, used up in the order of due dates
 
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
 c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"

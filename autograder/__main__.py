@@ -21,14 +21,25 @@ COMMANDS = {  # name -> (module, what it does)
 }
 
 
+INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use."""
+    """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use, 130 interrupted."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:  # most likely while it was importing, which takes seconds
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="python -m autograder", description="A student notebook becomes a grade.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, what) in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        if name in given:  # only the command that is asked for is imported: most of them import torch
+        if name in given[:1]:  # only the command that is asked for is imported: most of them import torch
             import_module(f"autograder.{module}").add_arguments(command)
     chosen = parser.parse_args(given)
     from autograder.course import CourseError

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,16 +33,37 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def secret(root: Path) -> bytes:
-    """The secret from which hidden inputs are drawn; made on first use, readable by its owner only."""
+    """The secret from which hidden inputs are drawn; made on first use, readable by its owner only.
+
+    Raises CourseError when its file is empty, OSError when it can be neither read nor made; then none is left.
+    """
     path = root / "classroom" / "secret"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_secret(path)
+    content = path.read_bytes()
+    if not content:
+        raise CourseError(f"{path} is empty, so hidden inputs could be guessed. Remove it; a new one is made.")
+    return content
+
+
+def _make_secret(path: Path) -> None:
+    """Write it whole under another name, then link it: of two who make one at once, both get the first."""
+    descriptor, partial = tempfile.mkstemp(prefix=".secret-", dir=path.parent)  # only its owner may read it
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(32))
-    return path.read_bytes()
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without links
+            os.replace(partial, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
 
 
 def nbgrader_command(*arguments: str) -> tuple[list[str], dict[str, str]]:

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from sqlalchemy.engine import make_url
 from traitlets.config import Config
 
-from autograder import catalogue, course, results
+from autograder import catalogue, course, late, points, results
 from autograder.course import CourseError
 from autograder.execute import JudgedExecute
 from autograder.matrix import print_matrix
@@ -85,6 +85,8 @@ def examine(root: Path) -> Iterator[Finding]:
     yield from _sandbox(settings)
     yield _secret(root)
     yield _gradebook(root)
+    yield _points(root)
+    yield _lateness(root, settings)
 
 
 def _versions() -> Finding:
@@ -150,6 +152,73 @@ def _released(root: Path) -> Finding:
         seen = f"{len(names) - len(missing)} of {len(names)} assignments are in exercises/; not {', '.join(missing)}"
         return Finding(about, seen, "make release, if you mean to hand them out", fatal=False)
     return Finding(about, f"{len(names)} assignments released")
+
+
+def _points(root: Path) -> Finding:
+    """Whether released notebooks and gradebook count as the catalogue does."""
+    about, wrong = "points", []
+    worth = _worth_in_gradebook(root)
+    for assignment in catalogue.ASSIGNMENTS:
+        path = course.notebook_path(root, "exercises", assignment)
+        try:
+            if path.is_file():
+                stated = points.disagreements(course.read_notebook(path), assignment)
+                wrong += [f"{assignment.id}, {change}" for change in stated]
+            points.refuse_worth(worth.get(assignment.id, {}), assignment)
+        except CourseError as error:
+            wrong.append(str(error))
+    if wrong:
+        return Finding(about, "; ".join(wrong), "make release writes the catalogue's points everywhere.")
+    return Finding(about, "notebooks, gradebook and catalogue count alike")
+
+
+def _worth_in_gradebook(root: Path) -> dict[str, dict[str, float]]:
+    """Assignment -> grade id -> most points; nothing where there is no gradebook, or none that can be read."""
+    places = results.directory(root)
+    if not results.has_gradebook(places):
+        return {}
+    try:
+        with results.gradebook_of(places) as gradebook:
+            return {
+                assignment.name: {
+                    cell.name: cell.max_score for notebook in assignment.notebooks for cell in notebook.grade_cells
+                }
+                for assignment in gradebook.assignments
+            }
+    except CourseError:  # what is wrong with it is a finding of its own
+        return {}
+
+
+def _lateness(root: Path, settings: Config) -> Finding:
+    about = "late work"
+    try:
+        granted = late.check(root, settings)
+    except CourseError as error:
+        return Finding(about, str(error), "Put it right; until then nothing is graded.")
+    percent, every = (settings.LateRules.get(name, getattr(late.Rules, name)) for name in ("percent", "every"))
+    costs = f"{percent:g} percent for each {every}" if percent else "nothing is taken off by our rules"
+    nobody, nothing = _unknown(root, granted)
+    if nobody or nothing:
+        lists = {"student": nobody, "assignment": nothing}
+        seen = [f"no {kind} {', '.join(names)}" for kind, names in lists.items() if names]
+        where = root / settings.LateRules.get("extensions", late.EXTENSIONS)
+        remedy = f"Is it written as in the gradebook? See {where}."
+        return Finding(about, f"{costs}; the gradebook knows {' and '.join(seen)} to extend", remedy, fatal=False)
+    return Finding(about, f"{costs}; {len(granted)} extensions")
+
+
+def _unknown(root: Path, granted: late.Granted) -> tuple[list[str], list[str]]:
+    """Students and assignments with an extension that the gradebook does not know; none where there is no gradebook."""
+    places = results.directory(root)
+    if not granted or not results.has_gradebook(places):
+        return [], []
+    try:
+        with results.gradebook_of(places) as gradebook:
+            students, assignments = {s.id for s in gradebook.students}, {a.name for a in gradebook.assignments}
+    except CourseError:
+        return [], []
+    given = list(granted)
+    return sorted({who for who, _ in given} - students), sorted({what for _, what in given} - assignments)
 
 
 def _configuration(settings: Config) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool
 from traitlets.config import Configurable
 
-from autograder import choose, course, handed_in, receipts
+from autograder import choose, course, handed_in, late, receipts
 from autograder.choose import folded, shown
 from autograder.rebuild import rebuild, with_note
 
@@ -125,13 +125,15 @@ def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> Cla
     what had to be put right. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the
     released notebook is missing.
     """
-    from autograder import catalogue
+    from autograder import catalogue, points
 
+    root = Path(coursedir.root)
+    late.check(root, (coursedir.parent or coursedir).config)
     assignment = catalogue.find_assignment(coursedir.assignment_id)
     if assignment is None:
         return ClassTakenIn(coursedir, {})
-    root = Path(coursedir.root)
     released = released_notebook(root, assignment)
+    points.refuse(released, assignment)
     found = submissions(root / coursedir.submitted_directory, assignment, coursedir.student_id)
     aside, failures = 0, {}
     for student, folder in found.items():

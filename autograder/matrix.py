@@ -31,7 +31,7 @@ def print_matrix(ids: Sequence[str]) -> int:
             f"There is no exercise {unknown[0]!r}. The exercises are: {', '.join(catalogue.exercises())}."
         )
     rows, complaints = [], [] if ids else catalogue.troubles()
-    with Trials() as trials:
+    with Trials(trust=True) as trials:
         for assignment in catalogue.assignments():
             for exercise in assignment.exercises:
                 if ids and exercise.id not in ids:

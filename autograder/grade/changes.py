@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -9,9 +10,13 @@ from typing import Any, NamedTuple
 
 import autograder
 import transformer_ref
+from autograder import catalogue
 from autograder.catalogue import own
+from autograder.exercise import Assignment
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
+SPOKEN = ("torch", "Python")  # versions that people know by their number
+NOT_JUDGING = ("catalogue", "grade", "pages")  # folders of the grader that decide no points, or are looked at apart
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
 
 
@@ -27,12 +32,15 @@ class Change(NamedTuple):
 
 def versions(assignment: str, released: Path) -> dict[str, str]:
     """What a grade depends on beside the submission, each as a short text that changes when it does."""
-    catalogue = GRADER / "catalogue"
-    chapter = catalogue / f"ch{assignment[:2]}.py"
-    entries = {"your own exercises": own.sources(assignment)} if assignment.startswith(own.PREFIX) else {}
-    entries = entries or {f"the catalogue ({chapter.name})": [chapter]}
+    if assignment.startswith(own.PREFIX):
+        entries = own.sources(assignment)
+    else:
+        entry = catalogue.find_assignment(assignment)
+        sources = _sources(entry) if entry else []
+        named = ", ".join(path.name for path in sources if path.name != "parts.py")
+        entries = {f"the catalogue ({named})": sources} if entry else {}
     return {
-        **{what: _digest(*files, catalogue / "parts.py") for what, files in entries.items()},
+        **{what: _digest(*files) for what, files in entries.items()},
         "the released notebook": _digest(*sorted(released.rglob("*.ipynb"))),
         **installed(),
     }
@@ -40,12 +48,18 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
 
 def installed() -> dict[str, str]:
     """What every grade depends on, whatever the assignment."""
+    judging = (path for path in GRADER.rglob("*.py") if path.relative_to(GRADER).parts[0] not in NOT_JUDGING)
     return {
-        "the grader": _digest(*sorted(GRADER.glob("*.py")), *sorted((GRADER / "sandbox").glob("*.py"))),
+        "the grader": _digest(*sorted(judging)),
         "transformer_ref": _digest(*sorted(PACKAGE.rglob("*.py"))),
         "torch": metadata.version("torch"),
         "Python": platform.python_version(),
     }
+
+
+def rules_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What decides about points and is not now what it was then."""
+    return [what for what in now if what not in SPOKEN and then.get(what) != now[what]]
 
 
 def changed(
@@ -77,11 +91,23 @@ def _why(last: Mapping[str, Any] | None, submission: str, now: Mapping[str, str]
         return "a new submission"
     then = last["versions"]
     moved = [
-        f"{what} is now {now[what]}, was {then[what]}" if what in ("torch", "Python") else f"{what} changed"
+        f"{what} is now {now[what]}, was {then[what]}" if what in SPOKEN else f"{what} changed"
         for what in now
         if then.get(what, now[what]) != now[what]
     ]
     return "; ".join(moved) or "unknown: same work, same catalogue, same versions"
+
+
+def _sources(entry: Assignment) -> list[Path]:
+    """The files in which an assignment's exercises are written, wherever they lie."""
+    found = set()
+    for exercise in entry.exercises:
+        # Callables know the module that they were written in; an entry, being data, does not.
+        made = [probe.draw for probe in exercise.probes]
+        made += [law.holds for probe in exercise.probes for law in probe.laws]
+        made += [spoken for known in exercise.misconceptions for spoken in (known.seen, known.shows)]
+        found |= {getattr(sys.modules.get(getattr(each, "__module__", "")), "__file__", None) for each in made}
+    return sorted(Path(name) for name in found - {None})
 
 
 def _digest(*files: Path) -> str:

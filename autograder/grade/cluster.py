@@ -21,7 +21,7 @@ from autograder.course import CourseError
 from autograder.exercise import Assignment
 from autograder.grade import changes
 from autograder.grade.parcel import Batch, Result, Submission
-from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied
+from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied, end_all
 
 CONNECT_SECONDS = 30
 AHEAD = 2  # submissions under way for each thread of the cluster, so that none waits for the next
@@ -80,7 +80,7 @@ class Cluster:
                     break
                 try:
                     archive = pack(submission.folder, self._entry)
-                except OSError as error:  # it may not be read, or the disk fails: this submission's failure alone
+                except OSError as error:  # it was removed, or cannot be read: this submission's failure alone
                     yield Result(submission.student, failure=f"{error.filename or submission.folder}: {error.strerror}")
                     continue
                 begin(replace(submission, archive=archive))
@@ -100,7 +100,7 @@ class Cluster:
         except Refusal as refusal:
             raise CourseError(f"A worker of {self._address} cannot grade: {refusal}") from refusal
         except distributed.KilledWorker as killed:
-            return Result(submission.student, failure=f"it took every worker with it that tried ({killed})")
+            return Result(submission.student, failure=f"it took every worker with it that tried ({killed})", retry=True)
         except distributed.CancelledError as error:
             raise CourseError(
                 f"The Dask scheduler at {self._address} is gone. What is graded is kept; --resume goes on from here."
@@ -118,7 +118,8 @@ class Cluster:
 
 
 def pack(folder: Path, assignment: Assignment | None) -> bytes:
-    """What another machine must know of a folder. Raises OSError for what may not be read."""
+    """What another machine must know of a folder. Raises OSError when it is not there or may not be read."""
+    folder.stat()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
         for name, content in intake.copied(folder, assignment):
@@ -138,7 +139,7 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     """Grade in a worker process of this machine. A process that dies makes a result that says so."""
     with _lock:
         for other in [known for known in _idle if known != digest]:
-            _end_all(_idle.pop(other))
+            end_all(_idle.pop(other))
         worker = _idle[digest].pop() if _idle.get(digest) else None
     if worker is None:
         batch = pickle.loads(zlib.decompress(packed))
@@ -146,7 +147,7 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     try:
         result = worker.grade(submission)
     except WorkerDied as died:
-        return Result(submission.student, failure=str(died))
+        return Result(submission.student, failure=str(died), retry=True)
     if result.failure:
         worker.end()
         return result
@@ -159,14 +160,10 @@ def end_workers() -> None:
     """Stop the worker processes that wait for more."""
     with _lock:
         while _idle:
-            _end_all(_idle.popitem()[1])
+            end_all(_idle.popitem()[1])
 
 
 def package_versions() -> dict[str, str]:
     """What a grade depends on, apart from the assignment."""
     return changes.installed()
 
-
-def _end_all(workers: list[Worker]) -> None:
-    for worker in workers:
-        worker.end()

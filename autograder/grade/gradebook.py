@@ -5,30 +5,39 @@ import copy
 import logging
 import os
 import pickle
-import shutil
 import sqlite3
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import nbformat
 import sqlalchemy
 from nbconvert.exporters import NotebookExporter
 from nbconvert.writers import FilesWriter
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
+from sqlalchemy.exc import DatabaseError
 
-from autograder import catalogue, course, intake
+from autograder import catalogue, course, intake, late, patience, points
 from autograder.catalogue import own
 from autograder.course import CourseError
-from autograder.grade.parcel import Batch, Result
+from autograder.grade.parcel import Batch, Result, Stopped
+from autograder.grade.progress import say
+from autograder.grade.tidy import remove
 from autograder.grade.worker import split
 
-LOCKED_SECONDS = (1.0, 4.0, 15.0, 60.0)  # how long to wait, each time the gradebook is held by another program
+if TYPE_CHECKING:
+    from autograder.exercise import Assignment
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 600.0  # how long to wait while another program holds the gradebook
+LOOK_SECONDS = 2.0  # how often to look whether it still does
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class Recorded:
     """What the gradebook holds of one submission: grade id -> points by the grader, and what people added.
 
     penalty: points taken for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
+    settled: what became of the student's other assignments, with which free days are shared.
     """
 
     points: dict[str, float | None]
@@ -44,6 +54,7 @@ class Recorded:
     by_hand: int
     total: float
     most: float
+    settled: tuple[str, ...] = ()
 
 
 class Classroom:
@@ -55,7 +66,12 @@ class Classroom:
         with _inside(root):
             self._app = AutogradeApp()
             self._app.initialize(["--log-level=ERROR"])
-        self._app.log.handlers = [logging.NullHandler()]  # the workers and the summary say what nbgrader would
+        patience.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
+        self._settled = _Settled()
+        self._app.log.handlers = [self._settled]  # the workers and the summary say what nbgrader would
+        tracebacks = logging.getLogger("tornado.application")  # where nbgrader's gradebook prints them
+        tracebacks.handlers, tracebacks.propagate = [logging.NullHandler()], False
+        late.check(root, self._app.config)
         self._coursedir = self._app.coursedir
         self._coursedir.assignment_id = assignment
         self.not_believed = 0  # submissions that came with a receipt time of their own
@@ -63,18 +79,22 @@ class Classroom:
         self._reading = copy.copy(self._coursedir)
         if self._entry is not None:
             self._reading.submitted_directory = intake.RECEIVED
-            self._released = intake.released_notebook(root, self._entry)
+            self._released = _released(root, self._entry)
+            points.refuse(self._released, self._entry)
         try:
-            with self._open() as gradebook:
-                known = {each.name for each in gradebook.assignments}
-        except sqlalchemy.exc.SQLAlchemyError as error:
-            raise CourseError(f"The gradebook {self._address} cannot be read: {error}") from error
+            known = self._patiently(self._assignments)
+        except Stopped as error:  # nothing has been graded that could be gone on with
+            raise CourseError(str(error)) from error
+        except (ImportError, RuntimeError) as error:  # a missing driver, another version's tables
+            raise CourseError(_about_the_gradebook(self._address, str(error), False)) from error
         if assignment not in known:
             there = f"It knows: {', '.join(sorted(known))}." if known else "It knows none yet."
             raise CourseError(
                 f"The gradebook knows no assignment {assignment!r}; "
                 f"`nbgrader generate_assignment {assignment}` tells it. {there}"
             )
+        if self._entry is not None:
+            points.refuse_worth(self.most_points(), self._entry)
 
     def handed_in(self) -> dict[str, Path]:
         """Student -> the folder with their work, less those that the configuration leaves out."""
@@ -87,22 +107,32 @@ class Classroom:
             found = intake.submissions(top, self._entry)
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
-    def is_graded(self, student: str, folder: Path) -> bool:
-        """Whether nbgrader would pass over the student: there is a graded notebook, and no newer work."""
+    def is_graded(self, student: str, folder: Path, digest: str | None) -> bool:
+        """Whether what is handed in is what was graded.
+
+        digest: of the work that was graded last, as the log has it; None when no log has it. Times are compared for
+        being the same only: a clock may have been set back between two submissions.
+        """
         graded = Path(self._path(self._coursedir.autograded_directory, student))
         if not any(graded.glob("*.ipynb")):
             return False
-        if self._entry is not None:
-            try:
-                self._receive(student, folder, intake.take_in(self._released, self._entry, folder))
-            except intake.NotKept:  # grading it says why
-                return False
         try:
+            if self._entry is not None:
+                taken = intake.take_in(self._released, self._entry, folder)
+                self._receive(student, folder, taken)
+                if digest is not None and digest != taken.digest:
+                    return False
             given = Path(self._path(self._reading.submitted_directory, student))
             new, old = map(self._coursedir.get_existing_timestamp, (str(given), str(graded)))
-        except Exception:  # nbgrader stumbles over a timestamp that is none; grading it again says so
+        except Exception:  # a damaged receipt, a full disk, a timestamp that is none: grading it again says so
             return False
-        return not (new and old and new > old)
+        return new is None or old is None or new == old
+
+    def graded(self) -> dict[str, Path]:
+        """Student -> the folder with their graded notebooks."""
+        step = self._coursedir.autograded_directory
+        found = {student: Path(self._path(step, student)) for student in self.handed_in()}
+        return {student: folder for student, folder in found.items() if any(folder.glob("*.ipynb"))}
 
     def batch(self, environment: Mapping[str, str]) -> Batch:
         """What workers need to grade this assignment, and nothing about any student."""
@@ -129,31 +159,32 @@ class Classroom:
     def record(self, result: Result, folder: Path) -> Recorded:
         """Store one judged submission as `nbgrader autograde` stores it; doing it again changes nothing.
 
-        folder: what was handed in. Raises CourseError when the gradebook stays locked, and what nbgrader raises for
-        this submission.
+        folder: what was handed in. Raises Stopped when the gradebook cannot be written, and whatever else goes wrong
+        with this submission.
         """
         if result.received is not None:
             received = result.received
             notebook = nbformat.reads(received.notebook, as_version=nbformat.NO_CONVERT)
             files = tuple(folder / name for name in received.files)
             self._receive(result.student, folder, intake.TakenIn(notebook, received.reasons, received.digest, files))
-        for pause in (*LOCKED_SECONDS, None):
-            try:
-                with _inside(self.root), warnings.catch_warnings():
-                    warnings.simplefilter("ignore", sqlalchemy.exc.SAWarning)  # nbgrader's own, at every new submission
-                    _Recorder(self._reading, self._app).record(result)
-                return self.recorded(result.student)
-            except sqlalchemy.exc.OperationalError as error:
-                if pause is None:
-                    raise CourseError(f"The gradebook {self._address} cannot be written: {error.orig}") from error
-                time.sleep(pause)
-            except Exception:  # a folder that is there would make nbgrader pass over the student for good
-                shutil.rmtree(self._path(self._coursedir.autograded_directory, result.student), ignore_errors=True)
-                raise
-        raise AssertionError("unreachable")
+        try:
+            self._patiently(lambda: self._record(result))
+            return replace(self.recorded(result.student), settled=tuple(self._settled.lines))
+        except BaseException:  # a folder that is there would make nbgrader pass over the student for good
+            remove(Path(self._path(self._coursedir.autograded_directory, result.student)))
+            raise
+
+    def _record(self, result: Result) -> None:
+        self._settled.lines.clear()
+        with _inside(self.root), warnings.catch_warnings():
+            warnings.simplefilter("ignore", sqlalchemy.exc.SAWarning)  # nbgrader's own, at every new submission
+            _Recorder(self._reading, self._app).record(result)
 
     def recorded(self, student: str) -> Recorded | None:
         """What the gradebook holds of a student's submission, or None."""
+        return self._patiently(lambda: self._recorded(student))
+
+    def _recorded(self, student: str) -> Recorded | None:
         with self._open() as gradebook:
             try:
                 submission = gradebook.find_submission(self.assignment, student)
@@ -175,11 +206,21 @@ class Classroom:
             path = self.root / "classroom" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(descriptor, "ab") as file:
-                file.write(content)
+            with os.fdopen(descriptor, "ab", buffering=0) as file:
+                whole = os.fstat(descriptor).st_size
+                try:
+                    while content:
+                        content = content[file.write(content) :]
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        file.truncate(whole)  # half a line would spoil the next one
+                    raise
 
     def most_points(self) -> dict[str, float]:
         """Grade id -> the most that it is worth, in the order of the notebook."""
+        return self._patiently(self._most_points)
+
+    def _most_points(self) -> dict[str, float]:
         with self._open() as gradebook:
             notebooks = gradebook.find_assignment(self.assignment).notebooks
             worth = {cell.name: cell.max_score for notebook in notebooks for cell in notebook.grade_cells}
@@ -194,6 +235,34 @@ class Classroom:
         say = self._app.log.warning
         self.not_believed += intake.receive(self._coursedir, self._entry, student, folder, taken, say)
 
+    def _assignments(self) -> set[str]:
+        with self._open() as gradebook:
+            return {each.name for each in gradebook.assignments}
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """What `act` returns, which reads or writes the gradebook and may be done twice.
+
+        While another program holds the gradebook this says so and waits. Raises Stopped when it stays held, is damaged
+        or cannot be written.
+        """
+        until, told = time.monotonic() + PATIENCE_SECONDS, False
+        while True:
+            try:
+                return act()
+            except (DatabaseError, InvalidEntry) as raised:
+                # nbgrader makes an InvalidEntry of a full or locked disk too
+                error = raised.__context__ if isinstance(raised, InvalidEntry) else raised
+                if not isinstance(error, sqlalchemy.exc.OperationalError) and type(error) is not DatabaseError:
+                    raise  # about this submission's data
+                reason = " ".join(str(error.orig).split())[:200]
+                locked = "locked" in reason
+                if not locked or time.monotonic() > until:
+                    raise Stopped(_about_the_gradebook(self._address, reason, locked)) from error
+            if not told:
+                say(f"The gradebook {self._address} is locked by another program; waiting ...")
+                told = True
+            time.sleep(LOOK_SECONDS / 10)
+
     def _open(self) -> Gradebook:
         return Gradebook(self._coursedir.db_url, self._coursedir.course_id)
 
@@ -207,9 +276,13 @@ class Classroom:
             with contextlib.closing(sqlite3.connect(path)) as database:
                 # For a file without any table nbgrader runs alembic, for two seconds, to write down its version.
                 database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
-            with self._open() as here, Gradebook(f"sqlite:///{path}", self._coursedir.course_id) as there:
-                _copy_cells(here, there, self.assignment)
-            return path.read_bytes()
+
+            def copied() -> bytes:
+                with self._open() as here, Gradebook(f"sqlite:///{path}", self._coursedir.course_id) as there:
+                    _copy_cells(here, there, self.assignment)
+                return path.read_bytes()
+
+            return self._patiently(copied)
 
 
 class _Recorder(Autograde):
@@ -228,7 +301,7 @@ class _Recorder(Autograde):
         """Replace the student's graded folder, then save scores, penalty and notebooks."""
         assignment, student = self.coursedir.assignment_id, result.student
         self.coursedir.student_id = student
-        shutil.rmtree(self._format_dest(assignment, student), ignore_errors=True)
+        remove(Path(self._format_dest(assignment, student)))
         self.writer = FilesWriter(parent=self, config=self.config)
         self.exporter = NotebookExporter(parent=self, config=self.config)
         source = self._format_source(assignment, student)
@@ -244,6 +317,36 @@ class _Recorder(Autograde):
         self._sanitizing = True
         self.set_permissions(assignment, student)
         self.run_post_convert_hook()
+
+
+def _released(root: Path, entry: "Assignment") -> nbformat.NotebookNode:
+    """The notebook that the class was given. Raises CourseError when it is missing, broken or no notebook."""
+    try:
+        return intake.released_notebook(root, entry)
+    except CourseError:
+        raise
+    except Exception as error:  # nbformat's complaints about what is JSON and no notebook are of every kind
+        place = course.notebook_path(root, "exercises", entry)
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise CourseError(f"{place} is not a notebook ({reason}); `make release` makes it anew.") from error
+
+
+def _about_the_gradebook(address: str, reason: str, locked: bool) -> str:
+    if locked:
+        return f"The gradebook {address} is still locked by another program. Close that one."
+    return f"The gradebook {address} cannot be used: {reason}."
+
+
+class _Settled(logging.Handler):
+    """Keeps what the late rules say about other assignments, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if hasattr(record, "settled"):
+            self.lines.append(record.getMessage())
 
 
 @contextlib.contextmanager

@@ -5,16 +5,18 @@ One file a run, `classroom/log/grade/ASSIGNMENT/TIME.jsonl`. Its events:
     start    students, options, versions; the first line
     writing  student: from here to the next line of this student the gradebook may hold half of it
     graded   student, seconds, cells [[id, seconds], ...], points, notes, submission, memory ...
-    failed   student, reason, attempts
+    failed   student, reason, attempts, retry: whether the reason is ours (a full disk, a worker that died), so that
+             a resumed run tries again
     resume   the run went on after it had been cut off
     end      the counts; a file without it was interrupted
 """
 
+import contextlib
 import fcntl
 import json
 import os
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -22,26 +24,36 @@ from typing import IO, Any
 from autograder.course import CourseError
 
 DECIDED = ("graded", "failed")
+NAMED = "%Y-%m-%dT%H-%M-%S.%f"  # a run's file
 
 
 class Journal:
     """One run's file. Every line is on disk before the next step is taken."""
 
     def __init__(self, path: Path) -> None:
+        """Open it to go on. Raises OSError when it cannot be written."""
         self.path = path
         self.events = read(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        whole = sum(len(line) for line in _whole_lines(path))
-        self._file: IO[bytes] = path.open("ab")
-        self._file.truncate(whole)  # a line that was being written when the machine stopped
+        self._whole = sum(len(line) for line in _whole_lines(path))
+        self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._file.truncate(self._whole)  # a line that was being written when the machine stopped
 
     def write(self, event: str, **facts: Any) -> None:
-        """Append one event."""
+        """Append one event. Raises OSError when there is no room for it; then nothing of it is in the file."""
         line = {"event": event, "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), **facts}
+        data = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+        try:
+            written = 0
+            while written < len(data):
+                written += self._file.write(data[written:])
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._whole)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        self._whole += len(data)
         self.events.append(line)
-        self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         self._file.close()
@@ -55,21 +67,33 @@ class Journal:
     def options(self) -> dict[str, Any]:
         return self.events[0]["options"]
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """By what it grades, as `changes.versions` tells it; a run that went on says it anew."""
+        return next((event["versions"] for event in reversed(self.events) if "versions" in event), {})
+
     def left(self) -> list[str]:
-        """Whom the run has not come to, or was writing when it ended."""
-        decided = {event["student"] for event in self.events if event["event"] in DECIDED}
+        """Whom the run has not come to, was writing when it ended, or failed to grade for a reason of ours."""
+        last = _last_of_each(self.events)
+        decided = {student for student, event in last.items() if event["event"] in DECIDED and not event.get("retry")}
         return [student for student in self.students if student not in decided]
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        """All lines of one kind."""
-        return [line for line in self.events if line["event"] == event]
+        """All lines of one kind; of those about a student the last, where nothing came of them since."""
+        last = _last_of_each(self.events)
+        return [
+            line
+            for line in self.events
+            if line["event"] == event and ("student" not in line or last[line["student"]] is line)
+        ]
 
     @property
     def seconds(self) -> float:
         """How long the run took, without the time between an interruption and the resumption."""
         times = [(datetime.fromisoformat(event["time"]), event["event"]) for event in self.events]
         pairs = pairwise(times)
-        return sum((later - earlier).total_seconds() for (earlier, _), (later, kind) in pairs if kind != "resume")
+        spans = ((later - earlier).total_seconds() for (earlier, _), (later, kind) in pairs if kind != "resume")
+        return sum(max(0.0, span) for span in spans)  # the clock may have been set back meanwhile
 
     @property
     def is_open(self) -> bool:
@@ -85,8 +109,7 @@ class Journals:
 
     def new(self, students: Sequence[str], options: dict[str, Any], versions: dict[str, str]) -> Journal:
         """Begin a run."""
-        stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
-        journal = Journal(self.folder / f"{stamp}.jsonl")
+        journal = Journal(self.folder / f"{self._next_name()}.jsonl")
         journal.write("start", students=list(students), options=options, versions=versions)
         return journal
 
@@ -94,7 +117,7 @@ class Journals:
         """The latest run, if it did not come to its end."""
         paths = self._paths()
         latest = Journal(paths[-1]) if paths else None
-        if latest and latest.is_open and latest.students:
+        if latest and latest.is_open and latest.events[0]["event"] == "start" and latest.students:
             return latest
         if latest:
             latest.close()
@@ -102,9 +125,17 @@ class Journals:
 
     def half_written(self) -> set[str]:
         """Whose record may be incomplete, because a run ended in the middle of it."""
-        events = [event for path in self._paths() for event in read(path)]
-        last = {event["student"]: event["event"] for event in events if "student" in event}
-        return {student for student, event in last.items() if event == "writing"}
+        last = _last_of_each([event for path in self._paths() for event in read(path)])
+        return {student for student, event in last.items() if event["event"] == "writing" or event.get("retry")}
+
+    def damage(self) -> list[str]:
+        """A sentence for each file that holds lines which cannot be read."""
+        counted = {path: sum(_event(line) is None for line in _whole_lines(path)) for path in self._files()}
+        return [
+            f"{count} of the lines of {path} cannot be read; whoever they were about is graded again."
+            for path, count in counted.items()
+            if count
+        ]
 
     def last_grades(self) -> dict[str, dict[str, Any]]:
         """Student -> the last `graded` line of any run, with the versions of that run."""
@@ -118,7 +149,18 @@ class Journals:
         return found
 
     def _paths(self) -> list[Path]:
-        return [path for path in sorted(self.folder.glob("*.jsonl")) if read(path)]
+        return [path for path in self._files() if read(path)]
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.jsonl"), key=lambda path: path.stem)
+
+    def _next_name(self) -> str:
+        """The time, or what follows the last name where the clock has been set back: names tell the order of runs."""
+        now, last = datetime.now(timezone.utc).replace(tzinfo=None), datetime.min
+        for path in self._files():
+            with contextlib.suppress(ValueError):
+                last = max(last, datetime.strptime(path.stem, NAMED))
+        return max(now, last + timedelta(microseconds=1)).strftime(NAMED)
 
 
 class OneWriter:
@@ -128,13 +170,20 @@ class OneWriter:
         self._path = root / "classroom" / "log" / "grade" / "lock"
 
     def __enter__(self) -> "OneWriter":
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a+")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("a+")
+        except OSError as error:
+            raise CourseError(
+                f"{self._path.parent} cannot be written ({error.strerror}), and without its log nothing is graded."
+            ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._file.close()
-            raise CourseError("This course is being graded already, by another `grade`: one at a time.") from error
+            if isinstance(error, BlockingIOError):
+                raise CourseError("This course is being graded already, by another `grade`: one at a time.") from error
+            raise CourseError(f"{self._path} cannot be locked ({error.strerror}).") from error
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,8 +191,24 @@ class OneWriter:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The events of a file, without a last line that was cut short."""
-    return [json.loads(line) for line in _whole_lines(path)]
+    """The events of a file, without a last line that was cut short, and without lines that are damaged."""
+    return [event for event in map(_event, _whole_lines(path)) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+        datetime.fromisoformat(event["time"])
+        if event["event"] in (*DECIDED, "writing"):
+            event["student"] = str(event["student"])
+        return event
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _last_of_each(events: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Student -> the last event that names them."""
+    return {event["student"]: event for event in events if "student" in event}
 
 
 def _whole_lines(path: Path) -> list[bytes]:

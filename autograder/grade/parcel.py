@@ -9,6 +9,12 @@ import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.course import CourseError
+
+
+class Stopped(CourseError):
+    """Nobody can be graded any more, or nothing be recorded. The text says why."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -46,8 +52,9 @@ class Submission:
         """The folder with the work: where it is, or below `place`, where an archive is written."""
         if self.archive is None:
             return self.folder
+        place.mkdir(mode=0o700)  # the folder around it may be passed through by others
         folder = place / self.folder.name
-        folder.mkdir(parents=True)
+        folder.mkdir()
         with tarfile.open(fileobj=io.BytesIO(self.archive)) as archive:
             for member in archive.getmembers():
                 path = folder / member.name
@@ -72,7 +79,9 @@ class Result:
     """What came of one submission.
 
     notebooks: notebook id -> the notebook as it ran, judged. received: the work before that. failure: why there is
-    none, else "". cells: (cell, its seconds). notes: what nbgrader warned about. records: path below classroom/ ->
+    none, else ""; retry: whether that is of our making (a full disk, a worker that died), so that another time may do
+    better. cells: (cell, its seconds). notes: what nbgrader warned about. unchecked: (exercise,
+    reason) of each that no verdict was reached on. records: path below classroom/ ->
     lines to keep there. memory: bytes that the worker holds afterwards. attempts: how often the submission was begun.
     """
 
@@ -80,9 +89,11 @@ class Result:
     notebooks: dict[str, str] = field(default_factory=dict)
     received: Received | None = None
     failure: str = ""
+    retry: bool = False
     seconds: float = 0.0
     cells: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()
+    unchecked: tuple[tuple[str, str], ...] = ()
     records: dict[str, bytes] = field(default_factory=dict)
     memory: int = 0
     attempts: int = 1

@@ -1,8 +1,8 @@
 """Worker processes of this machine: each grades one submission at a time; one that dies is replaced."""
 
 import contextlib
+import functools
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,14 +13,16 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from multiprocessing import connection
-from pathlib import Path
 from typing import IO
 
 from autograder.course import CourseError
+from autograder.grade import tidy
 from autograder.grade.parcel import Batch, Result, Submission
+from autograder.grade.tidy import PrivateFolder
 
 PROGRAM = (sys.executable, "-m", "autograder.grade.worker")
 MOST_ATTEMPTS = 2
+TIDY_SECONDS = 5.0  # for a worker that was told to go
 LONGEST_SECONDS = 1800.0  # of one submission: twenty cells that each use up their time limit
 TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes"
 
@@ -36,29 +38,42 @@ class Refusal(Exception):
 class Worker:
     """One worker process and the line to it. It begins to import at once, and grades when it has got its batch.
 
-    environment: variables that are set in it.
+    environment: variables that are set in it. Raises CourseError when this machine cannot start another process.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        ours, theirs = socket.socketpair()
-        self._folder = Path(tempfile.mkdtemp(prefix="grade-"))
-        self._folder.chmod(0o711)  # a sandbox may have to pass through it as another user
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            [*PROGRAM, str(theirs.fileno()), str(self._folder)],
-            pass_fds=[theirs.fileno()],
-            env={"OMP_NUM_THREADS": "1", **os.environ, **environment},  # as many workers as cores do the rest
-            stdin=subprocess.DEVNULL,
-            stdout=self._errors,
-            stderr=self._errors,
-            start_new_session=True,  # Ctrl-C is the writer's to handle
-        )
-        theirs.close()
-        self.line = connection.Connection(ours.detach())
+        try:
+            self._start(environment)
+        except OSError as error:
+            raise CourseError(
+                f"No worker can be started ({error.strerror or error}). It needs a little room in "
+                f"{tempfile.tempdir or 'the folder for temporary files'}; TMPDIR names another place."
+            ) from error
         self.holds: Submission | None = None
         self.since = 0.0
         self._ended = ""
         self._is_prepared = False
+
+    def _start(self, environment: Mapping[str, str]) -> None:
+        _sweep()
+        with contextlib.ExitStack() as unless_started:
+            self._folder = PrivateFolder()
+            unless_started.callback(self._folder.remove)
+            self._errors: IO[bytes] = unless_started.enter_context(tempfile.TemporaryFile())
+            ours, theirs = socket.socketpair()
+            unless_started.callback(ours.close)
+            with theirs:
+                self._process = subprocess.Popen(
+                    [*PROGRAM, str(theirs.fileno()), str(self._folder.path)],
+                    pass_fds=[theirs.fileno(), self._folder.lock],
+                    env={"OMP_NUM_THREADS": "1", **os.environ, **environment},  # as many workers as cores do the rest
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._errors,
+                    stderr=self._errors,
+                    start_new_session=True,  # Ctrl-C is the writer's to handle
+                )
+            unless_started.pop_all()
+        self.line = connection.Connection(ours.detach())
 
     def prepared(self, batch: Batch) -> "Worker":
         """Send it what all of its submissions need; returns it."""
@@ -95,15 +110,19 @@ class Worker:
             raise WorkerDied(TOO_LONG)
         return self.result()
 
+    def dismiss(self) -> None:
+        """Tell it to go, without waiting for it."""
+        self.line.close()  # at the other end this is the sign to tidy up
+        if not self._is_prepared:  # it has nothing to tidy up, and may be at its imports still
+            self._process.kill()
+
     def end(self) -> str:
         """End the process, unless it has ended, and whatever it left running; returns how it ended."""
         if self._ended:
             return self._ended
-        self.line.close()  # at the other end this is the sign to tidy up and go
-        if not self._is_prepared:  # it has nothing to tidy up, and may be at its imports still
-            self._process.kill()
+        self.dismiss()
         try:
-            code = self._process.wait(5)
+            code = self._process.wait(TIDY_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
@@ -112,7 +131,7 @@ class Worker:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         self._errors.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
         self._ended = f"the worker ended with code {code}" + (f": {lines[-1]}" if lines else "")
         if code < 0:
             name = signal.Signals(-code).name
@@ -133,7 +152,13 @@ class Spares(contextlib.ExitStack):
     def __init__(self, environment: Mapping[str, str], count: int) -> None:
         super().__init__()
         self._environment = environment
-        self._workers = deque(Worker(environment) for _ in range(count))
+        self._workers: deque[Worker] = deque()
+        try:
+            for _ in range(count):
+                self._workers.append(Worker(environment))
+        except BaseException:  # an interrupt too: what has been started must end
+            self._end()
+            raise
         self.callback(self._end)
 
     def take(self, batch: Batch) -> Worker:
@@ -142,8 +167,7 @@ class Spares(contextlib.ExitStack):
         return worker.prepared(batch)
 
     def _end(self) -> None:
-        for worker in self._workers:
-            worker.end()
+        end_all(self._workers)
 
 
 class Pool:
@@ -160,8 +184,7 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self._workers:
-            worker.end()
+        end_all(self._workers)
 
     def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
         """A result for each submission, in the order in which they come to an end.
@@ -179,7 +202,7 @@ class Pool:
                 self._free().take(submission)
             if not self._busy():
                 return
-            answered = connection.wait([worker.line for worker in self._busy()], timeout=5.0)
+            answered = connection.wait([worker.line for worker in self._busy()], timeout=min(5.0, LONGEST_SECONDS))
             for worker in self._busy():
                 submission, begun = worker.holds, attempts[worker.holds.student]
                 result = self._result(worker, worker.line in answered)
@@ -201,10 +224,11 @@ class Pool:
             if answered:
                 return worker.result()
         except WorkerDied as died:
-            return Result(student, failure=str(died))
+            return Result(student, failure=str(died), retry=True)
         except Refusal as refusal:
             raise CourseError(str(refusal)) from refusal
-        return Result(student, failure=TOO_LONG) if time.monotonic() - worker.since > LONGEST_SECONDS else None
+        too_long = time.monotonic() - worker.since > LONGEST_SECONDS
+        return Result(student, failure=TOO_LONG, retry=True) if too_long else None
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.holds]
@@ -216,3 +240,17 @@ class Pool:
                 return worker
         self._workers.append(self._spares.take(self._batch))
         return self._workers[-1]
+
+
+def end_all(workers: Iterable[Worker]) -> None:
+    """End them, all at once where each needs a moment."""
+    for worker in workers:
+        worker.dismiss()
+    for worker in workers:
+        worker.end()
+
+
+@functools.cache
+def _sweep() -> None:
+    """Once a process is enough."""
+    tidy.sweep()

@@ -1,5 +1,6 @@
 """How far the grading is: one moving line on a terminal, a line now and then anywhere else."""
 
+import os
 import shutil
 import sys
 import time
@@ -7,6 +8,15 @@ from typing import TextIO
 
 BAR = 24
 QUIET_SECONDS = 15.0
+
+
+def say(text: str) -> None:
+    """Print a line. Where nobody reads it any more, or there is no room for it, it is lost and the grading goes on."""
+    try:
+        moving = sys.stdout.isatty() and sys.stderr.isatty()  # then the line that moves is in the way
+        print(f"\r\x1b[K{text}" if moving else text, flush=True)
+    except OSError:
+        _give_up(sys.stdout)
 
 
 class Progress:
@@ -21,7 +31,7 @@ class Progress:
 
     def begin(self, text: str) -> None:
         """Say what is about to happen."""
-        self._stream.write(f"{text}\n")
+        self._write(f"{text}\n")
         self.show()
 
     def step(self, failure: str = "") -> None:
@@ -36,8 +46,7 @@ class Progress:
         """Draw the line anew."""
         if self._moving:
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{self.text()[:width]}")
-            self._stream.flush()
+            self._write(f"\r\x1b[K{self.text()[:width]}")
         elif self._done and (self._done == self._total or time.monotonic() - self._said > QUIET_SECONDS):
             self._said = time.monotonic()
             self._line(self.text())
@@ -45,8 +54,7 @@ class Progress:
     def end(self) -> None:
         """Leave the line and go to the next."""
         if self._moving:
-            self._stream.write("\n")
-            self._stream.flush()
+            self._write("\n")
 
     def text(self) -> str:
         """`05_self_attention  ████······  120 of 200  2 failed  290 a minute  16 s left`"""
@@ -62,8 +70,14 @@ class Progress:
 
     def _line(self, text: str) -> None:
         start = "\r\x1b[K" if self._moving else ""
-        self._stream.write(f"{start}{text}\n")
-        self._stream.flush()
+        self._write(f"{start}{text}\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            _give_up(self._stream)
 
 
 def duration(seconds: float) -> str:
@@ -76,3 +90,10 @@ def duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600} h {whole % 3600 // 60} min"
     return f"{whole / 86400:.1f} days"
+
+
+def _give_up(stream: TextIO) -> None:
+    """Let what is written there from now on, and what waits to be written, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -13,11 +13,17 @@ from autograder.grade.progress import duration
 SHOWN = 12  # lines of one kind; the log has all
 
 
-def summary(journal: Journal, worth: Mapping[str, float], root: Path) -> str:
-    """The text about one run. worth: grade id -> most points, in the order of the notebook."""
+def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Mapping[str, str]) -> str:
+    """The text about one run.
+
+    worth: grade id -> most points, in the order of the notebook. older: student -> what changed since they were graded.
+    """
     assignment, graded, failed = journal.path.parent.name, journal.of("graded"), journal.of("failed")
     lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
-    lines += _block("not graded", [f"{event['student']}: {event['reason']}" for event in failed])
+    lines += _block("not graded", _failures(failed), len(failed))
+    if any(event.get("retry") for event in failed):
+        lines.append("    the submissions are not the reason: --resume tries them again")
+    lines += _block("not checked, so look at them", _unchecked(graded))
     if graded:
         lines += _points(graded, worth)
         lines += _block("late", [_late(event) for event in graded if event["late_seconds"] > 0])
@@ -27,10 +33,21 @@ def summary(journal: Journal, worth: Mapping[str, float], root: Path) -> str:
         lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
         lines += _block("notes", _notes(graded))
         lines += _slowest(graded)
+    lines += of_older_rules(older, assignment)
     lines.append(f"  log: {journal.path.relative_to(root)}")
     if graded:
-        lines.append(f"  next: nbgrader generate_feedback {assignment}; nbgrader export")
+        lines.append(f"  next: nbgrader generate_feedback {assignment}; python -m autograder export {assignment}")
     return "\n".join(lines)
+
+
+def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
+    """Lines about those whose grades rest on other rules than the others'; none when there is nobody."""
+    concerned: dict[str, list[str]] = {}
+    for student, why in older.items():
+        concerned.setdefault(why, []).append(student)
+    lines = _block("graded by older rules", [f"{_listed(them)}: {why}" for why, them in concerned.items()], len(older))
+    more = [f"    python -m autograder grade {assignment} --outdated grades them again"]
+    return lines + more if lines else []
 
 
 def _headline(assignment: str, seconds: float, graded: int, failed: int) -> str:
@@ -57,6 +74,22 @@ def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> 
                 f"{all_of_it / len(earned):>7.0%}{nothing / len(earned):>7.0%}"
             )
     return lines
+
+
+def _failures(failed: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Each reason once, with those whom it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for event in failed:
+        concerned.setdefault(event["reason"], []).append(event["student"])
+    return [f"{_listed(students)}: {reason}" for reason, students in concerned.items()]
+
+
+def _unchecked(graded: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{event['student']}, {exercise}: {reason}"
+        for event in graded
+        for exercise, reason in event.get("unchecked", ())
+    ]
 
 
 def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -95,11 +128,12 @@ def _changes(graded: Iterable[Mapping[str, Any]]) -> list[Change]:
     return [Change(event["student"], *change) for event in graded for change in event["changes"]]
 
 
-def _block(title: str, lines: Sequence[str]) -> list[str]:
+def _block(title: str, lines: Sequence[str], count: int | None = None) -> list[str]:
+    """A heading with how many there are, and the lines; count: where one line is about several."""
     if not lines:
         return []
     rest = [f"    and {len(lines) - SHOWN} more, in the log"] if len(lines) > SHOWN else []
-    return [f"  {title}: {len(lines)}", *(f"    {line}" for line in lines[:SHOWN]), *rest]
+    return [f"  {title}: {len(lines) if count is None else count}", *(f"    {line}" for line in lines[:SHOWN]), *rest]
 
 
 def _counted(number: int, what: str) -> str:

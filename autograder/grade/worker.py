@@ -12,7 +12,6 @@ import logging
 import os
 import pickle
 import queue
-import shutil
 import sys
 import tempfile
 import threading
@@ -31,6 +30,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder import catalogue, course, handed_in, intake
 from autograder.grade.parcel import Batch, Received, Result, Submission
+from autograder.grade.tidy import remove
 
 # nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
 # keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.
@@ -45,6 +45,13 @@ FOLDERS = {
 }
 KEPT = ("secret",)  # of a classroom, from one submission to the next
 OWN = ("received", "autograded", "gradebook.db", *KEPT)  # whatever else appears in a classroom is a record to keep
+
+
+class Gone(Exception):
+    """The folder that was to be graded is not there."""
+
+    def __str__(self) -> str:
+        return "the folder is no longer there"
 
 
 class Bench:
@@ -75,28 +82,33 @@ class Bench:
         Raises SystemExit when this machine can grade nobody; its text says why.
         """
         started = time.monotonic()
-        self._clear()
-        notes, printed, failure, received = _Notes(), io.StringIO(), "", None
+        notes, printed, failure, retry, received = _Notes(), io.StringIO(), "", False, None
         self._app.log.handlers, self._app.log.propagate = [notes], False
         with contextlib.redirect_stdout(printed):
             try:
+                self._clear()
                 received = self._take_in(submission)
                 self._convert(submission.student)
             except NbGraderException as error:
-                failure = notes.reason or str(error)
+                failure, retry = notes.reason or str(error), notes.raised
             except intake.NotKept as error:
-                failure = f"not checked: {error}"
+                failure, retry = f"not checked: {error}", True
+            except Gone as error:
+                failure = str(error)
             except Exception as error:  # one submission's trouble is one submission's failure
-                failure = f"{type(error).__name__}: {error}"
+                failure, retry = f"{type(error).__name__}: {error}", True
         notebooks = {} if failure else self._notebooks(submission.student)
+        contents = [json.loads(text) for text in notebooks.values()]
         return Result(
             student=submission.student,
             notebooks=notebooks,
             received=received,
             failure=failure,
+            retry=retry,
             seconds=time.monotonic() - started,
-            cells=tuple(timed for text in notebooks.values() for timed in _cell_seconds(json.loads(text))),
+            cells=tuple(timed for notebook in contents for timed in _cell_seconds(notebook)),
             notes=(*printed.getvalue().splitlines(), *notes.lines),
+            unchecked=tuple(found for notebook in contents for found in unchecked(notebook)),
             records=self._records(),
             memory=psutil.Process().memory_info().rss,
         )
@@ -105,6 +117,8 @@ class Bench:
         """Put what nbgrader is to grade where it looks; None for an assignment that no catalogue knows."""
         assignment = self._app.coursedir.assignment_id
         folder = submission.unpacked(self._folder / "work")
+        if not folder.is_dir():
+            raise Gone
         place = self._classroom / "received" / submission.student / assignment
         if self._entry is None:
             handed_in.copy_tree(folder, place)
@@ -112,6 +126,8 @@ class Bench:
         taken = intake.take_in(self._released, self._entry, folder)
         if taken.failure:
             raise intake.NotKept(taken.failure)
+        if not folder.is_dir():  # what was read of it may have been half of it
+            raise Gone
         place.mkdir(parents=True)
         text = nbformat.writes(taken.notebook) + "\n"
         (place / f"{self._entry.notebook}.ipynb").write_text(text, encoding="utf-8")
@@ -136,10 +152,10 @@ class Bench:
         }
 
     def _clear(self) -> None:
-        shutil.rmtree(self._folder / "work", ignore_errors=True)
+        remove(self._folder / "work")
         for path in self._classroom.iterdir():
             if path.name not in KEPT:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                remove(path) if path.is_dir() else path.unlink()
         (self._classroom / "gradebook.db").write_bytes(self._gradebook)
 
 
@@ -156,16 +172,17 @@ def split(steps: list) -> tuple[list, list]:
 
 
 class _Notes(logging.Handler):
-    """Keeps nbgrader's warnings; `reason` is the last line of the last traceback."""
+    """Keeps nbgrader's warnings; `reason` is the last line of the first traceback, `raised` whether there was one."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
-        self.reason = ""
+        self.reason, self.raised = "", False
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage().strip()
         if text.startswith("Traceback"):
+            self.raised = True
             self.reason = self.reason or text.splitlines()[-1]
         elif record.levelno < logging.ERROR:
             self.lines.append(text)
@@ -183,6 +200,24 @@ def _cell_seconds(notebook: dict) -> list[tuple[str, float]]:
     return timed
 
 
+def unchecked(notebook: dict) -> list[tuple[str, str]]:
+    """(exercise, reason) of each that no verdict was reached on, by what the judge left in its check cell."""
+    found = []
+    for cell in notebook["cells"]:
+        if not cell.get("metadata", {}).get("nbgrader", {}).get("grade"):
+            continue  # what other cells show is a student's
+        for output in cell.get("outputs", ()):
+            record = output.get("metadata", {}).get("judged")
+            if isinstance(record, dict) and _state(record) == "not checked":
+                reason = str(record.get("message", "")).removeprefix("Not checked: ")
+                found.append((str(record.get("exercise", "")), reason))
+    return found
+
+
+def _state(record: dict) -> str:
+    return record["state"] if "state" in record else "" if record.get("checked", True) else "not checked"
+
+
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
@@ -198,7 +233,7 @@ def main(descriptor: int, folder: Path) -> None:
             while True:
                 received.put(connection.recv())
         # The writer is gone: what runs now is of use to nobody.
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -1,0 +1,50 @@
+"""Who was graded by older rules: by another catalogue, released notebook or grader than there is now."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from autograder import catalogue, points, results
+from autograder.exercise import Assignment
+from autograder.grade import changes
+from autograder.grade.journal import Journals
+
+
+def outdated(root: Path, assignment: str) -> dict[str, str]:
+    """Student -> what has changed since they were graded, for everyone whose grade rests on older rules."""
+    places = results.directory(root)
+    folders = Path(places.format_path(places.autograded_directory, "*", assignment))
+    graded = {path.parent.name: path for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
+    return outdated_of(root, assignment, graded)
+
+
+def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict[str, str]:
+    """The same of these students. graded: student -> the folder with their graded notebooks.
+
+    What `grade` graded, its log knows. Of what plain nbgrader graded only the points are known, from the notebook.
+    """
+    now = changes.versions(assignment, root / "exercises" / assignment)
+    logged, entry = Journals(root, assignment).last_grades(), catalogue.find_assignment(assignment)
+    found = {}
+    for student, folder in sorted(graded.items()):
+        if student in logged:
+            moved = changes.rules_changed(logged[student]["versions"], now)
+            why = f"{_listed(moved)} changed" if moved else ""
+        else:
+            why = _other_points(folder, entry) if entry else ""
+        if why:
+            found[student] = why
+    return found
+
+
+def _other_points(folder: Path, entry: Assignment) -> str:
+    try:
+        notebook = json.loads((folder / f"{entry.notebook}.ipynb").read_text(encoding="utf-8"))
+        other = [change for change in points.disagreements(notebook, entry) if change.graded]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return "the graded notebook cannot be read"
+    return "; ".join(f"{change.where} was worth {change.stated}, is worth {change.counted}" for change in other)
+
+
+def _listed(what: list[str]) -> str:
+    return what[0] if len(what) == 1 else f"{', '.join(what[:-1])} and {what[-1]}"

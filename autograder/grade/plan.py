@@ -1,0 +1,90 @@
+"""Which run it is, and who is to be graded in it."""
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from autograder.course import CourseError
+from autograder.grade import changes
+from autograder.grade.journal import Journal, Journals
+from autograder.grade.options import Options
+from autograder.grade.outdated import outdated_of
+from autograder.grade.progress import say
+
+if TYPE_CHECKING:
+    from autograder.grade.gradebook import Classroom
+
+
+def plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[Journal | None, list[str]]:
+    """The run's log and who is to be graded in it; None when there is nothing to do.
+
+    Raises CourseError when nobody handed in what was asked for.
+    """
+    for sentence in journals.damage():
+        say(sentence)
+    now = changes.versions(classroom.assignment, classroom.root / "exercises" / classroom.assignment)
+    if options.resume:
+        interrupted = journals.interrupted()
+        if interrupted:
+            return _resumed(interrupted, journals, options, now)
+        say("No run was interrupted: grading whoever has no grade yet.")
+    waiting = _waiting(classroom, journals, options)
+    return (journals.new(waiting, _kept(options), now), waiting) if waiting else (None, [])
+
+
+def _resumed(
+    interrupted: Journal, journals: Journals, options: Options, now: dict[str, str]
+) -> tuple[Journal, list[str]]:
+    """The rest of the run. Where the rules have changed since, all of it once more, so that one run has one measure."""
+    begun = interrupted.events[0]["time"][:16].replace("T", " ")
+    moved = changes.rules_changed(interrupted.events[0].get("versions", {}), now)
+    left, everyone = interrupted.left(), interrupted.students
+    if not moved or len(left) == len(everyone):
+        say(f"Going on with the run of {begun} UTC: {len(left)} of {len(everyone)} are left.")
+        interrupted.write("resume", workers=options.workers, versions=now)
+        return interrupted, left
+    say(
+        f"Since the run of {begun} UTC was begun, {' and '.join(moved)} changed. One run measures everyone alike: its "
+        f"{len(everyone)} submissions are graded by the rules of now, the {len(everyone) - len(left)} that were graded "
+        "already too."
+    )
+    interrupted.write("end", graded=len(everyone) - len(left), failed=0)
+    interrupted.close()
+    return journals.new(everyone, _kept(options), now), list(everyone)
+
+
+def _waiting(classroom: "Classroom", journals: Journals, options: Options) -> list[str]:
+    half, last = journals.half_written(), journals.last_grades()
+    present = classroom.handed_in()
+    chosen = [name for name in present if _is_chosen(name, options.students)]
+    if not chosen:
+        wanted = f" that match {' or '.join(options.students)}" if options.students else ""
+        raise CourseError(
+            f"There are no submissions{wanted} for {classroom.assignment}; {len(present)} students have one."
+        )
+    if options.outdated:
+        older = outdated_of(classroom.root, classroom.assignment, classroom.graded())
+        waiting = [name for name in chosen if name in older]
+        say(f"{len(waiting)} of {len(chosen)} were graded by older rules.")
+        return waiting
+    waiting = [
+        name
+        for name in chosen
+        if options.force
+        or name in half
+        or not classroom.is_graded(name, present[name], last[name]["submission"] if name in last else None)
+    ]
+    if not waiting:
+        say(f"All {len(chosen)} submissions are graded already; --force grades them again.")
+    elif len(waiting) < len(chosen):
+        say(f"{len(chosen) - len(waiting)} are graded already; grading the other {len(waiting)}.")
+    return waiting
+
+
+def _kept(options: Options) -> dict[str, object]:
+    return {key: value for key, value in asdict(options).items() if key in ("force", "trust", "students", "outdated")}
+
+
+def _is_chosen(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,72 @@
+"""Private folders in TMPDIR: known by their name, removed however deep they are, swept away when their owner is gone.
+
+A folder is held by a lock on it, which its owner and the worker share; the system lets go of it when both have ended,
+however they ended. What nobody holds is removed at the next start: it may hold the class secret and a student's work.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+PREFIX = "attention-by-hand-grade-"
+HELD = ".held"  # is there once the folder has been locked, so that one which is being made is not taken for a left one
+
+
+class PrivateFolder:
+    """A folder in TMPDIR, held until `remove`. Raises OSError when none can be made there, and leaves none then."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        try:
+            self.lock = -1
+            self.path.chmod(0o711)  # a sandbox may have to pass through it as another user; what is in it is ours alone
+            self.lock = os.open(self.path, os.O_RDONLY)
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (self.path / HELD).touch(mode=0o600)
+        except OSError:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        """Remove it and all that is in it, and let go of it."""
+        remove(self.path)
+        with contextlib.suppress(OSError):  # an empty one also where no more files can be opened
+            (self.path / HELD).unlink(missing_ok=True)
+            self.path.rmdir()
+        with contextlib.suppress(OSError):
+            os.close(self.lock)
+
+
+def sweep() -> None:
+    """Remove what graders that were killed have left in TMPDIR."""
+    with contextlib.suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                _remove_unless_held(path)
+
+
+def _remove_unless_held(path: Path) -> None:
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(lock).st_uid != os.getuid() or not (path / HELD).exists():
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError, an OSError, where somebody holds it
+        remove(path)
+    finally:
+        os.close(lock)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, however deep it is, whatever its rights say. What cannot be removed stays, without an error."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        return
+    # shutil holds an open file and a frame of the stack for each level, and names paths longer than the system takes
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        with contextlib.suppress(OSError):
+            subprocess.run([*command, "--", str(folder)], stdin=subprocess.DEVNULL, capture_output=True, check=False)

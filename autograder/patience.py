@@ -1,0 +1,28 @@
+"""A gradebook that another program holds is waited for.
+
+SQLite lets one program write at a time, and Python gives up on it after five seconds, which a backup, formgrader or a
+network disk can take. `install` is called in nbgrader_config.py, so that every nbgrader command waits.
+"""
+
+import sqlite3
+
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+SECONDS = 120.0
+
+
+def install(seconds: float = SECONDS) -> None:
+    """Let every connection to an SQLite file, from now on, wait so long for other programs; the last call decides."""
+    _Wait.seconds = seconds
+    if not event.contains(Engine, "connect", _Wait.set):
+        event.listen(Engine, "connect", _Wait.set)
+
+
+class _Wait:
+    seconds = SECONDS
+
+    @staticmethod
+    def set(connection: object, _: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute(f"PRAGMA busy_timeout = {round(_Wait.seconds * 1000)}")
