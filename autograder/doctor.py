@@ -22,7 +22,7 @@ from autograder import catalogue, course, results
 from autograder.course import CourseError
 from autograder.execute import JudgedExecute
 from autograder.matrix import print_matrix
-from autograder.sandbox import backends
+from autograder.sandbox import backends, hiding
 
 LOCK = Path(__file__).resolve().parents[1] / "requirements.txt"
 MATTERS = ("torch", "nbgrader", "nbclient", "nbformat", "ipykernel", "jupyterlab", "sqlalchemy")
@@ -180,6 +180,12 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
     about = "sandbox"
     wanted = settings.JudgedExecute.get("sandbox", "")
     try:
+        private = hiding.places_of_course(settings)
+        hiding.arranged(private)
+    except backends.SandboxError as error:
+        yield Finding("hidden", "the course cannot be hidden from submissions", str(error))
+        return
+    try:
         chosen = backends.choose(wanted)
     except backends.SandboxError as error:
         yield Finding(about, " ".join(str(error).split()), "apt install bubblewrap, and see the teacher's page.")
@@ -189,6 +195,8 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
         yield Finding(about, seen, f"Take c.JudgedExecute.sandbox and {backends.SANDBOX} away.", fatal=False)
         return
     yield Finding(about, f"{chosen.name} isolates submissions here")
+    if chosen.hides:
+        yield Finding("hidden", f"from submissions: {', '.join(dict.fromkeys(private))}, and temporary folders")
 
 
 def _secret(root: Path) -> Finding:
