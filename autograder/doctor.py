@@ -181,12 +181,10 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
     wanted = settings.JudgedExecute.get("sandbox", "")
     try:
         private = hiding.places_of_course(settings)
-        hiding.arranged(private)
-    except backends.SandboxError as error:
-        yield Finding("hidden", "the course cannot be hidden from submissions", str(error))
+        chosen = backends.choose(wanted, private)
+    except hiding.NotHiddenError as error:
+        yield Finding("hidden", "something cannot be hidden from submissions", str(error))
         return
-    try:
-        chosen = backends.choose(wanted)
     except backends.SandboxError as error:
         yield Finding(about, " ".join(str(error).split()), "apt install bubblewrap, and see the teacher's page.")
         return
@@ -196,7 +194,8 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
         return
     yield Finding(about, f"{chosen.name} isolates submissions here")
     if chosen.hides:
-        yield Finding("hidden", f"from submissions: {', '.join(dict.fromkeys(private))}, and temporary folders")
+        elsewhere = [path for path in private[1:] if not f"{path}/".startswith(f"{private[0]}/")]
+        yield Finding("hidden", f"from submissions: {', '.join([private[0], *elsewhere])}, temporary folders")
 
 
 def _secret(root: Path) -> Finding:

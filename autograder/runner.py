@@ -246,7 +246,8 @@ class Submission:
         if used["memory"] > limits.memory_bytes:
             self.end(f"the notebook used more than {limits.memory_bytes / (1 << 30):g} GiB of memory")
         if used["disk"] > limits.disk_bytes:
-            self.end(f"the notebook wrote more than {limits.disk_bytes >> 20} MiB to the disk")
+            most = f"more than {limits.disk_bytes >> 20} MiB, or folders nested more than {trees.DEEPEST} deep,"
+            self.end(f"the notebook wrote {most} to the disk")
         if seconds > limits.notebook_seconds:
             self.end(f"the notebook took more than {limits.notebook_seconds:g} seconds")
         if time.monotonic() - self._began > _longest(limits):
@@ -316,9 +317,7 @@ class _Patience:
 _runners: dict[tuple, Runner] = {}
 
 
-def runner_for(
-    assignment: Assignment | None, backend: Backend, limits: Limits, private: Sequence[str] = ()
-) -> Runner:
+def runner_for(assignment: Assignment | None, backend: Backend, limits: Limits, private: Sequence[str] = ()) -> Runner:
     """The warm sandbox of an assignment in this process, started on first use and ended when the process does."""
     key = (os.getpid(), assignment.id if assignment else "", backend.name, limits, tuple(private))
     if key not in _runners:

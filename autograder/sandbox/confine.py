@@ -97,6 +97,7 @@ def enter(confinement: Confinement, limits: Limits) -> None:
         for capability in range(LAST_CAPABILITY + 1):
             landlock.libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails beyond the last one the kernel knows
         _set_capabilities(0)
+        call("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)  # else the warm process may not see what it uses
         seccomp.deny_calls()
     elif confinement.kind == "landlock":
         writable = [confinement.home, "/dev/null", "/dev/zero", "/dev/urandom"]

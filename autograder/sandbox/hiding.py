@@ -36,18 +36,22 @@ class SandboxError(CourseError):
     """No sandbox: it cannot be started, or it broke. Never the fault of a submission."""
 
 
+class NotHiddenError(SandboxError):
+    """A place that submissions may not see cannot be hidden from them."""
+
+
 def arranged(private: Iterable[str | Path] = ()) -> list[tuple[str, str]]:
     """(SEEN or HIDDEN, path) of all that has to be arranged, what lies inside after what it lies in.
 
-    private: folders to be hidden beside those that always are. Raises SandboxError where one of them is itself a folder
-    of programs or libraries, so that it cannot be hidden.
+    private: folders to be hidden beside those that always are. Raises NotHiddenError where one of them is itself a
+    folder of programs or libraries, so that it cannot be hidden.
     """
     kinds = dict.fromkeys(_seen(), SEEN)
     aliases = [(path, os.path.realpath(path)) for path in kinds]
     for path in hidden_places(private):
         for seen, real in aliases:
             if path == real:
-                raise SandboxError(
+                raise NotHiddenError(
                     f"{path} holds programs that every submission must be able to run, and is also a place that must "
                     "be hidden from them (the course, its classroom or a temporary folder), so nothing is graded: move "
                     "the course into a folder of its own, or set TMPDIR to one."

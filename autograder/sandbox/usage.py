@@ -122,8 +122,8 @@ def _own_pages(pid: int) -> int:
             text = file.read()
     except FileNotFoundError:
         return _resident(pid) if not os.path.exists("/proc/self/smaps_rollup") else 0
-    except OSError:
-        return 0
+    except OSError:  # it has ended, or does not let us look
+        return _resident(pid)
     found = PER_PAGE.findall(text) if b"Pss_Anon" in text else WHOLE.findall(text)
     return sum(map(int, found)) << 10
 
