@@ -90,7 +90,8 @@ class Backend:
             private = [folder for folder in PRIVATE if not any(path.startswith(f"{folder}/") for path in seen)]
             home = ENGINES_HOME if self.by_engine else HOME
             return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *OF_IMAGE))
-        readable = (str(place.packages), *OF_KERNEL, *place.of_kind(SEEN))
+        seen = dict.fromkeys(map(os.path.realpath, place.of_kind(SEEN)))  # Landlock goes by folders, not by their names
+        readable = (str(place.packages), *OF_KERNEL, *seen)
         return Confinement(self.kind, str(place.homes), readable=readable, hidden=place.of_kind(HIDDEN))
 
     def address(self, place: Place) -> str:

@@ -5,11 +5,12 @@ Nothing here is trusted by the other side.
 """
 
 import contextlib
-import importlib
 import io
 import json
+import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def _run(shell: Shell, request: dict[str, Any]) -> dict | None:
     source, name = request["cell"], request["name"]
     shell.recorder.begin(request["room"], request["full"])
     shell.compile.file = name
-    importlib.invalidate_caches()  # a module that the cell before has written is found
+    sys.path_importer_cache.pop(os.getcwd(), None)  # a module that the cell before has written is found
     streams = [Stream(stream, shell.recorder) for stream in ("stdout", "stderr")]
     with _interruptible(), contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         result = shell.run_cell(source, store_history=not name)
