@@ -22,7 +22,7 @@ from autograder import catalogue, course, late, points, results
 from autograder.course import CourseError
 from autograder.execute import JudgedExecute
 from autograder.matrix import print_matrix
-from autograder.sandbox import backends
+from autograder.sandbox import backends, hiding
 
 LOCK = Path(__file__).resolve().parents[1] / "requirements.txt"
 MATTERS = ("torch", "nbgrader", "nbclient", "nbformat", "ipykernel", "jupyterlab", "sqlalchemy")
@@ -251,7 +251,11 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
     about = "sandbox"
     wanted = settings.JudgedExecute.get("sandbox", "")
     try:
-        chosen = backends.choose(wanted)
+        private = hiding.places_of_course(settings)
+        chosen = backends.choose(wanted, private)
+    except hiding.NotHiddenError as error:
+        yield Finding("hidden", "something cannot be hidden from submissions", str(error))
+        return
     except backends.SandboxError as error:
         yield Finding(about, " ".join(str(error).split()), "apt install bubblewrap, and see the teacher's page.")
         return
@@ -260,6 +264,9 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
         yield Finding(about, seen, f"Take c.JudgedExecute.sandbox and {backends.SANDBOX} away.", fatal=False)
         return
     yield Finding(about, f"{chosen.name} isolates submissions here")
+    if chosen.hides:
+        elsewhere = [path for path in private[1:] if not f"{path}/".startswith(f"{private[0]}/")]
+        yield Finding("hidden", f"from submissions: {', '.join([private[0], *elsewhere])}, temporary folders")
 
 
 def _secret(root: Path) -> Finding:

@@ -5,16 +5,19 @@ nbgrader reads as the score.
 """
 
 import re
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
-from traitlets import Float, Int, Unicode
+from traitlets import Float, Int, List, Unicode
 
 from autograder import catalogue, course, rules, runner, verdict_log
 from autograder.course import CHECK_SUFFIX
@@ -22,7 +25,7 @@ from autograder.exercise import Assignment, Exercise
 from autograder.judge import Hearing, draw_key
 from autograder.observe import RemotePeer
 from autograder.runner import Ended, Submission
-from autograder.sandbox import backends
+from autograder.sandbox import backends, hiding
 from autograder.sandbox.backends import TRUST, SandboxError
 from autograder.sandbox.limits import Limits
 from autograder.verdict import Verdict, as_record, not_checked, render
@@ -41,6 +44,7 @@ class JudgedExecute(NbGraderPreprocessor):
     cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
     notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
     memory_bytes = Int(Limits.memory_bytes, help="memory of a notebook").tag(config=True)
+    private = List(Unicode(), help="folders that no submission may see, beside the course's own").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
@@ -48,18 +52,22 @@ class JudgedExecute(NbGraderPreprocessor):
         Raises SystemExit when nothing here can isolate a submission, SandboxError when the sandbox broke twice.
         """
         try:
-            backend = backends.choose(self.sandbox)
+            private = [*self.private, *hiding.places_of_course(self.config)]
+            backend = backends.choose(self.sandbox, private)
         except course.CourseError as error:
             raise SystemExit(str(error)) from error  # of the whole batch: the next submission would fare no better
         if backend.name == TRUST:
             self.log.warning("SUBMISSIONS ARE TRUSTED: they run with all of your rights and can change any grade.")
         assignment = catalogue.find_assignment(resources["nbgrader"]["assignment"])
+        beside = Path(resources.get("metadata", {}).get("path") or ".")
+        files = runner.files_beside(beside, assignment.files if assignment else ())
         limits = Limits(self.cell_seconds, self.notebook_seconds, self.memory_bytes)
         for attempt in range(1, TRIES + 1):
             warm = None
             try:
-                warm = runner.runner_for(assignment, backend, limits)
-                _Graded(nb, resources, assignment, last_try=attempt == TRIES).run(warm.submission)
+                warm = runner.runner_for(assignment, backend, limits, private)
+                graded = _Graded(nb, resources, assignment, last_try=attempt == TRIES)
+                graded.run(partial(warm.submission, files), limits.notebook_seconds / 2)
                 return nb, resources
             except RunAgain as reason:
                 self.log.warning("%s. Trying once more.", reason)
@@ -104,12 +112,16 @@ class _Graded:
         self._last = ""  # how the last process ended, where one did
         self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
 
-    def run(self, submission: Callable[[], AbstractContextManager[Submission]]) -> None:
-        """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
+    def run(self, submission: Callable[[], AbstractContextManager[Submission]], again_within: float) -> None:
+        """Run every cell, put every question, write every verdict.
+
+        submission: starts a process for the notebook; after so many seconds on the clock no other one is started.
+        """
+        began = time.monotonic()
         for count, (_, cell) in enumerate(self._code, 1):
             cell.outputs, cell.execution_count = [], count
         for _ in range(PROCESSES):
-            if not self._left():
+            if not self._left() or (self._last and time.monotonic() - began > again_within):
                 break
             try:
                 with submission() as process:
@@ -156,7 +168,7 @@ class _Graded:
             except Ended as ended:
                 self._lost(ended, exercise)
                 if exercise is None:  # what came before it is still asked about
-                    self._over, self._excused = f"{ended} in cell {place + 1}", killed(ended)
+                    self._over, self._excused = f"{ended} in cell {place + 1}", ended.killed
                 else:
                     self._reached += 1
                 raise
@@ -220,7 +232,7 @@ class _Graded:
         """Note that a process has ended, in a cell or in the check of an exercise."""
         if exercise is not None:
             self._hearings[exercise.id].lose(str(ended))
-        if killed(ended):
+        if ended.killed:
             self._fail(exercise, f"{ended}, killed from outside", ended)
 
     def _fail(self, exercise: Exercise | None, reason: str, error: Exception) -> None:
@@ -240,11 +252,6 @@ class _Graded:
                 before = "" if first[0] is cell else f" Before that, {_lowered(stopped_with(first[1]))}"
                 return f"{stopped_with(error)}{before}"
         return ""
-
-
-def killed(ended: Ended) -> bool:
-    """Whether somebody else has killed the process: the kernel where memory was short, or a person."""
-    return bool(getattr(ended, "killed", False))
 
 
 def _lowered(sentence: str) -> str:

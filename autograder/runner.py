@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,35 @@ from nbformat.v4 import new_output
 from autograder import course, wire
 from autograder.exercise import Assignment
 from autograder.observe import PeerGone
-from autograder.sandbox import backends
+from autograder.sandbox import backends, temporary, trees
 from autograder.sandbox.backends import Backend, SandboxError
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.usage import ASLEEP, DISK, SIGNAL
 
 START_SECONDS = 180.0  # on the clock: a loaded machine is slow at importing torch
 REPLY_SECONDS = 60.0  # on the clock, for the warm process, which has nothing else to do
 GRACE_SECONDS = 2.0  # between an interrupt and the end
 CLOCK_FACTOR = 20.0  # a budget may last this much longer on the clock, however loaded the machine
+LONGEST_SECONDS = 1500.0  # on the clock, of a notebook; less than `grade` waits for a worker
+MAX_FILE_BYTES, MAX_FILES = 16 << 20, 32  # of what may lie beside a notebook
 MAX_REPLY_BYTES = 4096
+FULL = "\n[the rest was too long]\n"
+FULL_NOTEBOOK = "\n[the rest was too long: all outputs of a notebook together may take {:g} MiB]\n"
 KEPT_TYPES = ("text/plain", "image/png", "image/jpeg")  # nothing that a browser would run
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PRELOADED = ("numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline")  # slow, so imported once where used
 
 
 class Ended(PeerGone):
-    """A submission's process is gone, by its own doing; the text says how."""
+    """A submission's process is gone; the text says how.
+
+    killed: by a signal that nobody here has sent, as the kernel does where memory is short, or a person. Where a
+    submission has namespaces of its own, it cannot do this to itself.
+    """
+
+    def __init__(self, reason: str, killed: bool = False) -> None:
+        super().__init__(reason)
+        self.killed = killed
 
 
 @dataclass(frozen=True)
@@ -53,13 +66,20 @@ class Ran:
 class Runner:
     """One sandbox with a warm process, for the submissions of one assignment.
 
-    Raises SandboxError when the sandbox cannot be started or breaks.
+    private: folders of this machine to be hidden beside the usual ones. Raises SandboxError when the sandbox cannot be
+    started or breaks.
     """
 
-    def __init__(self, assignment: Assignment | None, backend: Backend, limits: Limits) -> None:
+    def __init__(
+        self, assignment: Assignment | None, backend: Backend, limits: Limits, private: Iterable[str] = ()
+    ) -> None:
         self.limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix="sandbox-", ignore_cleanup_errors=True)
-        place = backends.lay_out(Path(self._folder.name), backend, assignment)
+        self._folder = temporary.make("sandbox")
+        try:
+            place = backends.lay_out(self._folder, backend, assignment, private)
+        except SandboxError:
+            trees.remove(self._folder)
+            raise
         settings = {
             "confinement": asdict(backend.confinement(place)),
             "limits": asdict(limits),
@@ -96,8 +116,11 @@ class Runner:
             raise
 
     @contextlib.contextmanager
-    def submission(self) -> Iterator["Submission"]:
-        """A confined process for one submission; it and everything it started end with the context."""
+    def submission(self, files: Mapping[str, bytes] | None = None) -> Iterator["Submission"]:
+        """A confined process for one submission; it and everything it started end with the context.
+
+        files: name -> content of what lies beside the notebook.
+        """
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -105,7 +128,10 @@ class Runner:
             if used["ended"]:
                 raise SandboxError(used["ended"])
             try:
-                yield Submission(self, ours)
+                submission = Submission(self, ours)
+                if files:
+                    submission.write(files)
+                yield submission
             finally:
                 self.order("stop")
 
@@ -126,7 +152,7 @@ class Runner:
             self._process.kill()
             self._process.wait()
         self._complaints.close()
-        self._folder.cleanup()
+        trees.remove(self._folder)
 
     def _met(self, listener: socket.socket) -> socket.socket:
         until = time.monotonic() + START_SECONDS
@@ -159,21 +185,32 @@ class Submission:
     """One submission's process. Whatever it does, its methods return or raise Ended."""
 
     def __init__(self, runner: Runner, connection: socket.socket) -> None:
-        self._runner, self._connection, self._asleep = runner, connection, 0.0
+        self._runner, self._connection, self._asleep, self._at_disk = runner, connection, 0.0, 0.0
+        self._began, self._room = time.monotonic(), runner.limits.notebook_output_bytes
         self._reason = "the notebook's process ended"  # said when it is gone
         try:
             self._receive(_Patience(self, START_SECONDS, "Starting", None), "ready")
         except Ended as ended:  # before anything of the learner's has run
             raise SandboxError(f"No child could be confined: {runner.complaint() or ended}") from ended
 
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files into the folder in which the notebook runs."""
+        for name, content in files.items():
+            self._send({"files": {name: content}})
+            self._receive(_Patience(self, START_SECONDS, "Writing files", None), "written")
+
     def run(self, source: str, name: str = "") -> Ran:
         """Run a cell, or a file's source under its name. One that takes too long is interrupted."""
-        patience = _Patience(self, self._runner.limits.cell_seconds, "A cell", None)
-        self._send({"cell": source, "name": name})
+        limits = self._runner.limits
+        patience, room, full = _Patience(self, limits.cell_seconds, "A cell", None), limits.output_bytes, FULL
+        if self._room < room:
+            room, full = self._room, FULL_NOTEBOOK.format(limits.notebook_output_bytes / (1 << 20))
+        self._send({"cell": source, "name": name, "room": room, "full": full})
         reply = self._receive(patience, "outputs")
-        outputs = _cleaned(reply["outputs"], self._runner.limits.output_bytes)
+        outputs = _cleaned(reply["outputs"], room)
+        self._room = max(0, self._room - (len(reply["outputs"]) if isinstance(reply["outputs"], bytes) else 0))
         if patience.interrupted:
-            text = f"\nInterrupted: a cell may take {self._runner.limits.cell_seconds:g} seconds.\n"
+            text = f"\nInterrupted: a cell may take {limits.cell_seconds:g} seconds.\n"
             outputs.append(new_output("stream", name="stderr", text=text))
         return Ran(outputs, _described(reply.get("error")))
 
@@ -202,16 +239,22 @@ class Submission:
         waited: seconds that this side has waited since it last asked; they count when everything slept meanwhile.
         """
         used, limits = self._runner.order("usage"), self._runner.limits
-        self._asleep += 0 if used["runs"] else waited
+        if used["doing"] == DISK:  # or a parent that a sleeping child holds up, so not for ever
+            self._at_disk += waited
+        if used["doing"] == ASLEEP or (used["doing"] == DISK and self._at_disk > limits.cell_seconds):
+            self._asleep += waited
         seconds = used["seconds"] + self._asleep
         if used["ended"]:
-            raise Ended(self._reason)
+            raise self._gone(used["ended"])
         if used["memory"] > limits.memory_bytes:
             self.end(f"the notebook used more than {limits.memory_bytes / (1 << 30):g} GiB of memory")
         if used["disk"] > limits.disk_bytes:
-            self.end(f"the notebook wrote more than {limits.disk_bytes >> 20} MiB to the disk")
+            most = f"more than {limits.disk_bytes >> 20} MiB, or folders nested more than {trees.DEEPEST} deep,"
+            self.end(f"the notebook wrote {most} to the disk")
         if seconds > limits.notebook_seconds:
             self.end(f"the notebook took more than {limits.notebook_seconds:g} seconds")
+        if time.monotonic() - self._began > _longest(limits):
+            self.end(f"the notebook took more than {_longest(limits) / 60:g} minutes on the clock")
         return seconds
 
     def interrupt(self) -> None:
@@ -229,13 +272,20 @@ class Submission:
         try:
             wire.Channel(self._connection, patience).send(request)
         except OSError as error:
-            raise Ended(self._reason) from error
+            raise self._gone() from error
+
+    def _gone(self, how: str = "") -> Ended:
+        """What to raise for a process that is gone; where it is not known how it ended, that is found out."""
+        until = time.monotonic() + GRACE_SECONDS
+        while not how and time.monotonic() < until:  # its end of the connection is closed a moment before it is gone
+            how = self._runner.order("usage")["ended"] or time.sleep(0.01) or ""
+        return Ended(self._reason, killed=how.startswith(SIGNAL))
 
     def _receive(self, patience: "_Patience", wanted: str) -> dict[str, Any]:
         try:
             reply = wire.Channel(self._connection, patience).receive()
         except (EOFError, OSError) as error:
-            raise Ended(self._reason) from error
+            raise self._gone() from error
         except wire.WireError as error:
             raise Ended(f"the notebook's process sent what cannot be read ({error})") from error
         if not isinstance(reply, dict) or wanted not in reply:
@@ -270,11 +320,11 @@ class _Patience:
 _runners: dict[tuple, Runner] = {}
 
 
-def runner_for(assignment: Assignment | None, backend: Backend, limits: Limits) -> Runner:
+def runner_for(assignment: Assignment | None, backend: Backend, limits: Limits, private: Sequence[str] = ()) -> Runner:
     """The warm sandbox of an assignment in this process, started on first use and ended when the process does."""
-    key = (os.getpid(), assignment.id if assignment else "", backend.name, limits)
+    key = (os.getpid(), assignment.id if assignment else "", backend.name, limits, tuple(private))
     if key not in _runners:
-        _runners[key] = Runner(assignment, backend, limits)
+        _runners[key] = Runner(assignment, backend, limits, private)
     return _runners[key]
 
 
@@ -290,6 +340,23 @@ def close_all() -> None:
     """Close every sandbox that this process has started."""
     for key in [key for key in _runners if key[0] == os.getpid()]:
         _runners.pop(key).close()
+
+
+def files_beside(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """Name -> content of those of the named files that lie in a folder as plain files and are not too large."""
+    found = {}
+    for name in list(names)[:MAX_FILES]:
+        path = folder / name
+        with contextlib.suppress(OSError):
+            if Path(name).name == name and not path.is_symlink() and path.is_file():
+                if path.stat().st_size <= MAX_FILE_BYTES:
+                    found[name] = path.read_bytes()
+    return found
+
+
+def _longest(limits: Limits) -> float:
+    """Seconds on the clock that a notebook may take on the slowest of machines."""
+    return max(2 * limits.notebook_seconds, min(CLOCK_FACTOR * limits.notebook_seconds, LONGEST_SECONDS))
 
 
 def _preloaded(assignment: Assignment | None) -> list[str]:

@@ -31,6 +31,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograder import catalogue, course, handed_in, intake
 from autograder.grade.parcel import Batch, Received, Result, Submission
 from autograder.grade.tidy import remove
+from autograder.sandbox import hiding
 
 # nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
 # keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.
@@ -71,6 +72,8 @@ class Bench:
         self._released = intake.released_notebook(self._root, self._entry) if self._entry else None
         self._app = AutogradeApp(config=pickle.loads(batch.configuration))
         self._app.coursedir = coursedir = CourseDirectory(parent=self._app)
+        settings = self._app.config.JudgedExecute  # of the real course, in which this process was started
+        settings.private = [*settings.get("private", []), *hiding.places_of_course(self._app.config)]
         coursedir.root, coursedir.db_url = str(self._root), f"sqlite:///{self._classroom / 'gradebook.db'}"
         coursedir.assignment_id = batch.assignment
         for name, value in FOLDERS.items():

@@ -5,16 +5,16 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder.course import CourseError
 from autograder.exercise import Assignment
-from autograder.sandbox import visible
+from autograder.sandbox import hiding, visible
 from autograder.sandbox.confine import NOBODY, Confinement
+from autograder.sandbox.hiding import HIDDEN, SEEN, SandboxError
 from autograder.sandbox.limits import Limits
 
 SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # environment variable: which backend, for every command
@@ -24,8 +24,8 @@ PROBE_SECONDS = 60
 INSIDE, MEETING, HOME = "/course", "/run/autograder", "/home/learner"  # as a sandbox with its own mounts sees them
 ENGINES_HOME = "/tmp"  # docker gives what it mounts the rights that the image's folder has: here anybody may write
 PRIVATE = ("/tmp", "/dev/shm")
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
-OF_ETC = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
+OF_KERNEL = ("/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/dev/random")
+OF_IMAGE = ("/usr", *hiding.LINKED, "/opt", *hiding.OF_ETC, *OF_KERNEL)  # a container's image holds nothing of ours
 OF_LEARNERS = {  # environment
     "LANG": "C.UTF-8",
     "USER": "learner",
@@ -35,20 +35,31 @@ OF_LEARNERS = {  # environment
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     "PYTHONDONTWRITEBYTECODE": "1",
     "ATTENTION_BY_HAND_GRADED": "1",
+    # Nobody waits for a network that is not there.
+    "PIP_NO_INDEX": "1",
+    "PIP_RETRIES": "0",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_OFFLINE": "1",
+    "CONDA_OFFLINE": "1",
+    "HF_HUB_OFFLINE": "1",
 }
-
-
-class SandboxError(CourseError):
-    """No sandbox: it cannot be started, or it broke. Never the fault of a submission."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Folders of one sandbox: `packages`, the visible modules; `meeting`, with the control socket; `homes`."""
+    """Folders of one sandbox: `packages`, the visible modules; `meeting`, with the control socket; `homes`.
+
+    arranged: what of this machine is seen and what is hidden in it (`hiding.arranged`).
+    """
 
     packages: Path
     meeting: Path
     homes: Path
+    arranged: tuple[tuple[str, str], ...] = ()
+
+    def of_kind(self, wanted: str) -> tuple[str, ...]:
+        return tuple(path for kind, path in self.arranged if kind == wanted)
 
 
 @dataclass(frozen=True)
@@ -66,15 +77,22 @@ class Backend:
     command: Callable[[Place, Sequence[str], Limits], list[str]]
     by_engine: bool = False
 
+    @property
+    def hides(self) -> bool:
+        """Whether this machine's own folders are seen inside, so that some must be hidden."""
+        return not self.by_engine and self.kind != "none"
+
     def confinement(self, place: Place) -> Confinement:
         """What a child of this backend does to itself."""
         if self.own_mounts:
             # A Python that lies in /tmp must stay in sight; /tmp is then read-only.
-            private = [folder for folder in PRIVATE if not any(path.startswith(f"{folder}/") for path in _prefixes())]
+            seen = place.of_kind(SEEN)
+            private = [folder for folder in PRIVATE if not any(path.startswith(f"{folder}/") for path in seen)]
             home = ENGINES_HOME if self.by_engine else HOME
-            return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *_system()))
-        readable = (str(place.packages), *_system(), *_prefixes())
-        return Confinement(self.kind, str(place.homes), readable=readable, hidden=_installed_packages())
+            return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *OF_IMAGE))
+        seen = dict.fromkeys(map(os.path.realpath, place.of_kind(SEEN)))  # Landlock goes by folders, not by their names
+        readable = (str(place.packages), *OF_KERNEL, *seen)
+        return Confinement(self.kind, str(place.homes), readable=readable, hidden=place.of_kind(HIDDEN))
 
     def address(self, place: Place) -> str:
         """The control socket as the warm process finds it."""
@@ -105,18 +123,19 @@ def _bubblewrap(place: Place, program: Sequence[str], limits: Limits) -> list[st
     command = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--cap-drop", "ALL", "--new-session"]
     command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if as_root else ["--unshare-user"]
-    for path in SYSTEM:
-        if os.path.islink(path):
-            command += ["--symlink", os.readlink(path), path]
-        elif os.path.exists(path):
-            command += ["--ro-bind", path, path]
+    for path in filter(os.path.islink, hiding.LINKED):
+        command += ["--symlink", os.readlink(path), path]
     command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", HOME]
-    for path in (*OF_ETC, *_prefixes()):  # a parent folder that is made unasked would be root's alone
-        command += ["--dir", os.path.dirname(path), "--ro-bind-try", path, path]
-    for path in _installed_packages():
-        command += ["--tmpfs", path]
+    covered = [path for path in place.of_kind(HIDDEN) if os.path.isdir(path)]
+    for kind, path in place.arranged:
+        if kind == SEEN:  # a parent folder that is made unasked would be root's alone
+            command += ["--dir", os.path.dirname(path), "--ro-bind-try", path, path]
+        elif path in covered:
+            command += ["--tmpfs", path]
     command += ["--ro-bind", str(place.packages), INSIDE, "--ro-bind", str(place.meeting), MEETING]
-    return [*command, "--remount-ro", "/tmp", "--remount-ro", "/", "--chdir", INSIDE, "--", *_python(program)]
+    for path in (*covered, "/tmp", "/dev", "/"):
+        command += ["--remount-ro", path]
+    return [*command, "--chdir", INSIDE, "--", *_python(program)]
 
 
 def _directly(place: Place, program: Sequence[str], limits: Limits) -> list[str]:
@@ -152,10 +171,11 @@ BACKENDS = {
 }
 
 
-def choose(name: str = "") -> Backend:
+def choose(name: str = "", private: Iterable[str | Path] = ()) -> Backend:
     """The backend that the environment names, else the one of that name, else the first that can isolate here.
 
-    Raises SandboxError saying why each cannot, and what overrides; CourseError for an unknown name.
+    private: folders that it must be able to hide, beside the usual ones. Raises SandboxError saying why each cannot,
+    and what overrides, or which folder cannot be hidden; CourseError for an unknown name.
     """
     name = os.environ.get(SANDBOX) or name
     if name and name not in BACKENDS:
@@ -164,6 +184,8 @@ def choose(name: str = "") -> Backend:
     for candidate in [name] if name else [each for each in BACKENDS if each != TRUST]:
         reason = why_not(candidate)
         if not reason:
+            if BACKENDS[candidate].hides:
+                hiding.arranged(private)
             return BACKENDS[candidate]
         reasons.append(f"  {candidate}: {reason}")
     raise SandboxError(
@@ -198,30 +220,19 @@ def why_not(name: str) -> str:
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
-def lay_out(folder: Path, backend: Backend, assignment: Assignment | None = None) -> Place:
-    """Make the folders of a sandbox, readable by the user that the warm process becomes."""
-    place = Place(folder / "packages", folder / "meeting", folder / "homes")
-    for part in (folder, *vars(place).values()):
+def lay_out(
+    folder: Path, backend: Backend, assignment: Assignment | None = None, private: Iterable[str | Path] = ()
+) -> Place:
+    """Make the folders of a sandbox, readable by the user that the warm process becomes.
+
+    private: folders of this machine to hide inside, beside the usual ones. Raises SandboxError where that cannot be.
+    """
+    arranged = tuple(hiding.arranged(private)) if backend.hides else ()
+    place = Place(folder / "packages", folder / "meeting", folder / "homes", arranged)
+    for part in (folder, place.packages, place.meeting, place.homes):
         part.mkdir(exist_ok=True)
         part.chmod(0o711 if part == folder else 0o755)
     visible.build(place.packages, assignment)
     if os.geteuid() == 0:
         os.chown(place.homes, NOBODY, NOBODY)
     return place
-
-
-def _prefixes() -> tuple[str, ...]:
-    """Where this Python and its packages lie, outside the system's folders."""
-    places = {os.path.realpath(sys.base_prefix), sys.base_prefix, sys.prefix}
-    return tuple(sorted(place for place in places if not f"{place}/".startswith("/usr/")))
-
-
-def _installed_packages() -> tuple[str, ...]:
-    """Copies of our own packages among the installed ones, which would show everything."""
-    places = {sysconfig.get_path(kind) for kind in ("purelib", "platlib")}
-    paths = (os.path.join(place, package) for place in places for package in visible.PACKAGES)
-    return tuple(sorted(filter(os.path.isdir, paths)))
-
-
-def _system() -> tuple[str, ...]:
-    return (*SYSTEM, *OF_ETC, "/opt", "/proc/self", "/proc/meminfo", "/proc/cpuinfo", "/dev/random")

@@ -5,6 +5,9 @@ forbids those, Landlock with a filter of system calls (what is outside can be na
 resource limits. Run as a program it tries one of them: that is how a backend finds out whether it can isolate.
 """
 
+import contextlib
+import ctypes
+import errno
 import json
 import os
 import resource
@@ -13,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.sandbox import landlock
+from autograder.sandbox import landlock, seccomp
 from autograder.sandbox.landlock import Refused, call
 from autograder.sandbox.limits import Limits
 
@@ -25,6 +28,7 @@ LAST_CAPABILITY = 63
 NEW_MOUNTS, NEW_HOST_NAME, NEW_IPC, NEW_USERS = 0x20000, 0x04000000, 0x08000000, 0x10000000
 NEW_PROCESSES, NEW_NETWORK = 0x20000000, 0x40000000
 NO_SETUID_NO_DEVICES = 0b110
+MOUNT_SETATTR, READ_ONLY, BELOW_TOO, HERE = 442, 1, 0x8000, -100
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,9 @@ def enter(confinement: Confinement, limits: Limits) -> None:
         return
     _write("/proc/self/oom_score_adj", "1000")  # a machine out of memory ends this process first
     if confinement.kind == "namespaces":
+        _make_everything_read_only()
         for folder in (*confinement.private, confinement.home):
-            options = f"size={limits.disk_bytes},mode=700".encode()
+            options = f"size={limits.disk_bytes},nr_inodes={limits.files},mode=700".encode()
             call("mount", b"tmpfs", folder.encode(), b"tmpfs", NO_SETUID_NO_DEVICES, options)
     _limit_resources(limits, own_users=confinement.kind == "namespaces")
     os.chdir(confinement.home)
@@ -92,15 +97,30 @@ def enter(confinement: Confinement, limits: Limits) -> None:
         for capability in range(LAST_CAPABILITY + 1):
             landlock.libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails beyond the last one the kernel knows
         _set_capabilities(0)
-        landlock.deny_calls([landlock.KERNEL_DOORS])
+        call("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)  # else the warm process may not see what it uses
+        seccomp.deny_calls()
     elif confinement.kind == "landlock":
         writable = [confinement.home, "/dev/null", "/dev/zero", "/dev/urandom"]
         landlock.restrict_files(*_without(confinement.readable, confinement.hidden), writable)
         scoped = landlock.version_offers_scopes()
-        landlock.deny_calls(
-            [landlock.KERNEL_DOORS, landlock.SHARED_WITH_OTHERS, landlock.OF_FILES_BY_NAME],
-            [landlock.ABOUT_A_PROCESS, *([] if scoped else [landlock.SIGNALS])],
+        seccomp.deny_calls(
+            [seccomp.SHARED_WITH_OTHERS, seccomp.OF_FILES_BY_NAME],
+            [seccomp.ABOUT_A_PROCESS, *([] if scoped else [seccomp.SIGNALS])],
         )
+
+
+def _make_everything_read_only() -> None:
+    """Whatever is mounted, so that nothing stays for the next child: also /proc, where a process sets how soon it ends.
+
+    Kernels before 5.12 cannot do it at once; there only what the sandbox itself has made so is read-only.
+    """
+    attributes = struct.pack("<4Q", READ_ONLY, 0, 0, 0)
+    size = ctypes.c_size_t(len(attributes))
+    try:
+        call("syscall", ctypes.c_long(MOUNT_SETATTR), HERE, b"/", ctypes.c_uint(BELOW_TOO), attributes, size)
+    except Refused:
+        if ctypes.get_errno() != errno.ENOSYS:
+            raise
 
 
 def _limit_resources(limits: Limits, own_users: bool) -> None:
@@ -131,7 +151,8 @@ def _without(folders: Sequence[str], hidden: Sequence[str]) -> tuple[list[str], 
         if any(one.startswith(f"{path}/") for one in hidden):
             listed.append(path)
             # A link to a folder would open all of it; what it points to is found under its own name.
-            waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
+            with contextlib.suppress(PermissionError):  # what cannot be listed is not opened either
+                waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
         else:
             readable.append(path)
     return readable, listed

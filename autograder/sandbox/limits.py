@@ -9,8 +9,8 @@ class Limits:
 
     cell_seconds, notebook_seconds: processor time plus time in which everything slept, so that a loaded machine takes
     nothing from anybody. memory_bytes: what may be allocated on top of the warm process. processes: threads count as
-    such. file_bytes: the largest file; disk_bytes: each of /tmp and the home folder, which are in memory.
-    output_bytes: what is kept of one cell's outputs.
+    such. file_bytes: the largest file; disk_bytes, files: each of /tmp and the home folder, which are in memory.
+    output_bytes: what is kept of one cell's outputs; notebook_output_bytes: of those of all cells together.
     """
 
     cell_seconds: float = 60.0
@@ -19,7 +19,9 @@ class Limits:
     processes: int = 64
     file_bytes: int = 64 << 20
     disk_bytes: int = 256 << 20
+    files: int = 100_000
     output_bytes: int = 1 << 20
+    notebook_output_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -7,9 +7,12 @@ Nothing here is trusted by the other side.
 import contextlib
 import io
 import json
+import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from IPython.core.compilerop import CachingCompiler
@@ -26,27 +29,35 @@ class Recorder:
     """The outputs of one cell, in order, as nbformat writes them; what exceeds the limit is left out and said so."""
 
     def __init__(self) -> None:
-        self.outputs: list[dict[str, Any]] = []
-        self._left = 0
+        self._outputs: list[dict[str, Any]] = []
+        self._parts: list[str] = []  # of the stream that is being written
+        self._left, self._full = 0, ""
 
-    def begin(self, limit: int) -> None:
-        """Start a new cell, of whose outputs `limit` bytes are kept."""
-        self.outputs, self._left = [], limit
+    def begin(self, limit: int, full: str) -> None:
+        """Start a new cell, of whose outputs `limit` bytes are kept; `full` is said where the rest is left out."""
+        self._outputs, self._parts, self._left, self._full = [], [], limit, full
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """What was kept so far."""
+        if self._parts:
+            self._outputs[-1]["text"] += "".join(self._parts)
+            self._parts = []
+        return self._outputs
 
     def add(self, output: dict[str, Any]) -> None:
         """Keep an output, as long as there is room."""
-        size = len(json.dumps(output))
-        if self._left >= size:
-            self.outputs.append(output)
-        elif self._left >= 0:
-            self.outputs.append({"output_type": "stream", "name": "stderr", "text": "\n[the rest was too long]\n"})
-        self._left -= size
+        if self._left < 0:
+            return
+        self._left -= len(json.dumps(output))
+        kept = output if self._left >= 0 else {"output_type": "stream", "name": "stderr", "text": self._full}
+        self.outputs().append(kept)
 
     def write(self, name: str, text: str) -> None:
         """Add to stdout or stderr; what follows without anything in between is one output."""
-        last = self.outputs[-1] if self.outputs else {}
-        if last.get("name") == name and self._left >= len(text):
-            last["text"] += text
+        if self._left < 0:  # said so already: a million lines more cost nothing
+            return
+        if self._outputs and self._outputs[-1].get("name") == name and self._left >= len(text):
+            self._parts.append(text)
             self._left -= len(text)
         else:
             self.add({"output_type": "stream", "name": name, "text": text})
@@ -121,8 +132,8 @@ def make() -> Shell:
     return Shell.instance(config=config)
 
 
-def serve(shell: Shell, connection: socket.socket, output_bytes: int) -> None:
-    """Do what the trusted side asks until it hangs up: run a cell, or answer a check's questions."""
+def serve(shell: Shell, connection: socket.socket) -> None:
+    """Do what the trusted side asks until it hangs up: write files, run a cell, or answer a check's questions."""
     channel = wire.Channel(connection)
     error: dict | None = None
     moments = Moments()
@@ -131,9 +142,13 @@ def serve(shell: Shell, connection: socket.socket, output_bytes: int) -> None:
         while True:
             request = channel.receive()
             if "cell" in request:
-                error = _run(shell, request["cell"], request["name"], output_bytes)
-                outputs = json.dumps(shell.recorder.outputs, default=repr).encode()
+                error = _run(shell, request)
+                outputs = json.dumps(shell.recorder.outputs(), default=repr).encode()
                 channel.send({"outputs": outputs, "error": error})
+            elif "files" in request:
+                for name, content in request["files"].items():
+                    Path(name).write_bytes(content)
+                channel.send({"written": True})
             else:
                 _, (questions,), _, _ = socket.recv_fds(connection, 1, 1)
                 with moments.at(shell.user_global_ns, request):
@@ -141,10 +156,12 @@ def serve(shell: Shell, connection: socket.socket, output_bytes: int) -> None:
                 channel.send({"answered": True})
 
 
-def _run(shell: Shell, source: str, name: str, output_bytes: int) -> dict | None:
+def _run(shell: Shell, request: dict[str, Any]) -> dict | None:
     """Run a cell, or a file under its name; returns the description of the error that ended it, if any."""
-    shell.recorder.begin(output_bytes)
+    source, name = request["cell"], request["name"]
+    shell.recorder.begin(request["room"], request["full"])
     shell.compile.file = name
+    sys.path_importer_cache.pop(os.getcwd(), None)  # a module that the cell before has written is found
     streams = [Stream(stream, shell.recorder) for stream in ("stdout", "stderr")]
     with _interruptible(), contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         result = shell.run_cell(source, store_history=not name)

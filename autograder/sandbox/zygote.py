@@ -10,7 +10,6 @@ import importlib
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import sys
@@ -23,13 +22,14 @@ from typing import Any, NoReturn
 
 import psutil
 
-from autograder.sandbox import confine
+from autograder.sandbox import confine, trees, usage
 from autograder.sandbox.confine import Confinement
 from autograder.sandbox.landlock import Refused
 from autograder.sandbox.limits import Limits
 
 MAX_CONTROL_BYTES = 4096
-RUNNABLE = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)  # it runs, waits for a processor, or waits for a disk
+REST = 2  # between two counts of the files on a disk lies at least so many times what one takes
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
 
 
 class Zygote:
@@ -42,7 +42,8 @@ class Zygote:
         self._shell_module, self._shell = shell, shell.make()
         self._child: int | None = None
         self._home: str | None = None
-        self._seconds, self._ended = 0.0, ""
+        self._ended = ""
+        self._begin()
 
     def serve(self) -> NoReturn:
         """Do what is told, one child at a time. Ends the process."""
@@ -67,7 +68,8 @@ class Zygote:
 
     def _start(self, connection: int) -> None:
         """Fork a child that serves the connection."""
-        self._seconds, self._ended = 0.0, ""
+        self._ended = ""
+        self._begin()
         namespaced = self._confinement.kind == "namespaces"
         self._home = None if namespaced else tempfile.mkdtemp(dir=self._confinement.home)
         confinement = replace(self._confinement, home=self._home or self._confinement.home)
@@ -91,38 +93,71 @@ class Zygote:
             channel = socket.socket(fileno=3)
             os.environ.update(HOME=confinement.home, TMPDIR=confinement.home)
             tempfile.tempdir = None  # asked for anew
+            # Files beside the notebook can be imported, as in Jupyter; last, so that none hides a module of a package.
+            sys.path.append("")
             _seed()
             os.setsid()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             confine.enter(confinement, self._limits)
             os.dup2(0, 2)  # until here the trusted side is told what went wrong
-            self._shell_module.serve(self._shell, channel, self._limits.output_bytes)
+            self._shell_module.serve(self._shell, channel)
         except BaseException as error:
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(0)
 
+    def _begin(self) -> None:
+        """Open the accounts of a new child, while there is none."""
+        self._memory, self._seconds = usage.Memory(), 0.0
+        self._disk, self._next_count = 0, 0.0
+
     def _used(self) -> dict[str, Any]:
-        """What the child and all that it started use: seconds of processors, bytes, and whether any of them runs."""
-        processes = [seen for seen in map(_look, _descendants()) if seen is not None]
-        alive = {seen["pid"] for seen in processes if seen["status"] != psutil.STATUS_ZOMBIE}
+        """What the child and all that it started use: seconds of processors, bytes, and what they are doing."""
+        processes = usage.look()
         # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
-        self._seconds = max(self._seconds, sum(sum(seen["cpu_times"][:4]) for seen in processes))
-        own = psutil.Process().memory_info().rss
+        self._seconds = max(self._seconds, sum(process.seconds for process in processes))
+        lives = any(process.pid == self._child and process.alive for process in processes)
         return {
             "seconds": self._seconds,
-            "memory": sum(max(0, seen["memory_info"].rss - own) for seen in processes if seen["pid"] in alive),
-            "disk": _size(self._home) if self._home else 0,
-            "runs": any(seen["status"] in RUNNABLE for seen in processes),
-            "ended": "" if self._child in alive else "it ended by itself",
+            "memory": self._memory.used(processes, self._limits.memory_bytes),
+            "disk": self._on_disk(processes),
+            "doing": usage.doing(processes),
+            "ended": "" if lives else self._how_it_ended(),
         }
+
+    def _how_it_ended(self) -> str:
+        """Why the child is gone: "exit", or "signal N" for one that may have come from outside."""
+        if self._child is None:
+            return self._ended or "exit"
+        try:
+            found = os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return "exit"
+        if found is None:  # it ends just now
+            return ""
+        killed = found.si_code != os.CLD_EXITED and found.si_status in FROM_OUTSIDE
+        return f"{usage.SIGNAL} {found.si_status}" if killed else "exit"
+
+    def _on_disk(self, processes: Sequence[usage.Process]) -> int:
+        """Bytes in the home folder; in namespaces its own file system limits them."""
+        began = time.monotonic()
+        if self._home and began >= self._next_count:
+            try:
+                self._disk = usage.on_disk(self._home, processes, self._limits.disk_bytes)
+            except trees.TooDeep:
+                self._disk = self._limits.disk_bytes + 1
+            except OSError:  # it could not be looked at now
+                return self._disk
+            now = time.monotonic()
+            self._next_count = now + REST * (now - began)
+        return self._disk
 
     def _stop(self) -> None:
         """End the child and everything that it started."""
         if self._child is None:
             return
         while True:
-            left = _descendants()
+            left = usage.descendants()
             if not left:
                 break
             for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
@@ -131,7 +166,7 @@ class Zygote:
             _reap()
         self._child = None
         if self._home:
-            shutil.rmtree(self._home, ignore_errors=True)
+            trees.remove(self._home)
 
 
 def _fork_elsewhere(confinement: Confinement) -> int:
@@ -159,31 +194,6 @@ def _fork_elsewhere(confinement: Confinement) -> int:
 
 def _line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
-
-
-def _descendants() -> list[psutil.Process]:
-    """Every process that this one, or a process that it started, has started. Orphans belong to this one."""
-    return psutil.Process().children(recursive=True)
-
-
-def _look(process: psutil.Process) -> dict[str, Any] | None:
-    """What a process uses; None when it has ended."""
-    try:
-        return process.as_dict(["pid", "status", "cpu_times", "memory_info"])
-    except psutil.NoSuchProcess:
-        return None
-
-
-def _size(folder: str) -> int:
-    """Bytes on the disk below a folder; in namespaces the folder's own file system limits them."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_blocks * 512
-            except OSError:  # it has been removed
-                continue
-    return total
 
 
 def _kill(process: int, signal_number: int) -> None:

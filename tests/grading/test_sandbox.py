@@ -161,11 +161,10 @@ def test_without_any_way_to_isolate_grading_refuses_and_names_the_flag(monkeypat
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
-def test_an_installed_copy_of_our_packages_is_hidden(name, monkeypatch):
+def test_an_installed_copy_of_our_packages_is_hidden(name):
     need_isolation(name)
     installed = str(Path(sysconfig.get_path("purelib")) / "yaml")  # stands for one
-    monkeypatch.setattr(backends, "_installed_packages", lambda: (installed,))
-    started = Runner(ASSIGNMENT, BACKENDS[name], LIMITS)
+    started = Runner(ASSIGNMENT, BACKENDS[name], LIMITS, [installed])
     try:
         with started.submission() as submission:
             assert shown(submission, f"open('{installed}/__init__.py').read()").startswith("[Errno")
