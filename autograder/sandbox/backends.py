@@ -92,7 +92,8 @@ class Backend:
             return Confinement(self.kind, home, private=tuple(private), readable=(INSIDE, *OF_IMAGE))
         seen = dict.fromkeys(map(os.path.realpath, place.of_kind(SEEN)))  # Landlock goes by folders, not by their names
         readable = (str(place.packages), *OF_KERNEL, *seen)
-        return Confinement(self.kind, str(place.homes), readable=readable, hidden=place.of_kind(HIDDEN))
+        hidden, home = place.of_kind(HIDDEN), str(place.homes)
+        return Confinement(self.kind, home, readable=readable, hidden=hidden, listed=hiding.libraries())
 
     def address(self, place: Place) -> str:
         """The control socket as the warm process finds it."""

@@ -36,7 +36,8 @@ class Confinement:
     """How a child is confined. kind: "namespaces", "landlock" or "none".
 
     home: its folder, empty and writable. private: other folders that are empty and writable in its namespaces.
-    readable: what Landlock leaves readable; hidden: what lies below that and is not.
+    readable: what Landlock leaves readable; hidden: what lies below that and is not. listed: folders around something
+    hidden that Python has to list all the same; the names of all that lies below them can then be read.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Confinement:
     private: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
 
 
 def drop_root(confinement: Confinement) -> None:
@@ -101,7 +103,8 @@ def enter(confinement: Confinement, limits: Limits) -> None:
         seccomp.deny_calls()
     elif confinement.kind == "landlock":
         writable = [confinement.home, "/dev/null", "/dev/zero", "/dev/urandom"]
-        landlock.restrict_files(*_without(confinement.readable, confinement.hidden), writable)
+        readable, around = _without(confinement.readable, confinement.hidden)
+        landlock.restrict_files(readable, [path for path in around if path in confinement.listed], writable)
         scoped = landlock.version_offers_scopes()
         seccomp.deny_calls(
             [seccomp.SHARED_WITH_OTHERS, seccomp.OF_FILES_BY_NAME],
@@ -140,22 +143,22 @@ def _limit_resources(limits: Limits, own_users: bool) -> None:
 
 
 def _without(folders: Sequence[str], hidden: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Paths that together hold what the folders hold but the hidden, and the folders in between, to be listed."""
+    """Paths that together hold what the folders hold but the hidden, and the folders in between."""
     readable: list[str] = []
-    listed: list[str] = []
+    between: list[str] = []
     waiting = list(folders)
     while waiting:
         path = waiting.pop()
         if path in hidden:
             continue
         if any(one.startswith(f"{path}/") for one in hidden):
-            listed.append(path)
+            between.append(path)
             # A link to a folder would open all of it; what it points to is found under its own name.
             with contextlib.suppress(PermissionError):  # what cannot be listed is not opened either
                 waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
         else:
             readable.append(path)
-    return readable, listed
+    return readable, between
 
 
 def _tasks_of(user: int) -> int:

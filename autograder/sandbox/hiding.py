@@ -26,6 +26,7 @@ OF_SYSTEM = (
 OF_ETC = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
 OF_PYTHON = ("bin", "lib", "lib32", "lib64", "include", "share", "etc", "pyvenv.cfg")  # below where Python is installed
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+LIBRARIES = ("stdlib", "platstdlib", "purelib", "platlib")  # as sysconfig names them
 EXCHANGES = ("/usr/local/share/nbgrader", "/srv/nbgrader")  # nbgrader's, where nothing else is configured
 OF_COURSE = ("root", *(f"{step}_directory" for step in ("source", "release", "submitted", "autograded", "feedback")))
 SQLITE = "sqlite:///"
@@ -72,10 +73,10 @@ def hidden_places(private: Iterable[str | Path] = ()) -> list[str]:
     places = [*map(str, private), *TEMPORARY, *EXCHANGES, tempfile.gettempdir(), os.environ.get("TMPDIR") or "/tmp"]
     with contextlib.suppress(CourseError):
         places.append(str(course.find_root()))
-    libraries = {os.path.realpath(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
-    if str(visible.HERE) not in libraries:  # a checkout, with its solutions
+    installed = libraries()
+    if str(visible.HERE) not in installed:  # a checkout, with its solutions
         places.append(str(visible.HERE))
-    places += [os.path.join(library, package) for library in libraries for package in visible.PACKAGES]
+    places += [os.path.join(library, package) for library in installed for package in visible.PACKAGES]
     return sorted(set(map(os.path.realpath, places)) - {"/"})
 
 
@@ -98,8 +99,13 @@ def python_places() -> list[str]:
     """The folders of programs and libraries of this Python, as it names them."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)}
     places = {os.path.join(prefix, part) for prefix in prefixes for part in OF_PYTHON}
-    places |= {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    places |= {sysconfig.get_path(kind) for kind in LIBRARIES}
     return sorted(path for path in places if os.path.exists(path))
+
+
+def libraries() -> tuple[str, ...]:
+    """The folders in which this Python looks for modules, so that it lists them."""
+    return tuple(sorted({os.path.realpath(sysconfig.get_path(kind)) for kind in LIBRARIES}))
 
 
 def _seen() -> list[str]:

@@ -51,7 +51,7 @@ def version_offers_scopes() -> bool:
 def restrict_files(readable: Iterable[str], listed: Iterable[str], writable: Iterable[str]) -> None:
     """From here on only these files and folders can be opened; no TCP, no signal to a process outside.
 
-    listed: folders whose names can be read, but not what lies in them.
+    listed: folders below which all names can be read, but nothing else.
     """
     offered = version()
     every = (1 << FILE_RIGHTS.get(offered, max(FILE_RIGHTS.values()))) - 1

@@ -84,6 +84,16 @@ def test_folders_named_in_the_configuration_cannot_be_read(name):
     assert shown_by(name, f"open('{place}/__init__.py').read()", tuple(private)).startswith("[Errno")
 
 
+@BOTH
+def test_names_of_what_is_hidden_cannot_be_listed(name):
+    place = next((path for path in (Path(sys.prefix) / "share").iterdir() if path.is_dir()), None)
+    if place is None:
+        pytest.skip("this Python has nothing in share")
+    listing = f"__import__('os').listdir('{place}') or 'nothing'"
+    assert shown_by(name, listing).startswith("['")
+    assert shown_by(name, listing, (str(place),)).startswith(("[Errno", "'nothing'"))
+
+
 @pytest.mark.parametrize("place", ["/opt/course/x", "/usr/local/courses/x", "/usr/courses/x", "/srv/course/x"])
 def test_a_course_of_somebody_else_is_not_among_the_programs(place):
     assert not is_seen(place, hiding.arranged())
