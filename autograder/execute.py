@@ -4,12 +4,12 @@ Whatever a check cell of the submission prints or raises, its outputs are the ju
 nbgrader reads as the score.
 """
 
+import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from autograder.verdict import Verdict, as_record, not_checked, render
 from autograder.words import stopped_with
 
 TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
+AGAIN_SECONDS = 250.0  # on the clock; no further process is started for a notebook that has taken longer
 PROCESSES = 3  # for one notebook: a question that ends a process costs its own answer, this often at most
 
 
@@ -66,8 +67,7 @@ class JudgedExecute(NbGraderPreprocessor):
             warm = None
             try:
                 warm = runner.runner_for(assignment, backend, limits, private)
-                graded = _Graded(nb, resources, assignment, last_try=attempt == TRIES)
-                graded.run(partial(warm.submission, files), limits.notebook_seconds / 2)
+                _Graded(nb, resources, assignment, files, last_try=attempt == TRIES).run(warm.submission)
                 return nb, resources
             except RunAgain as reason:
                 self.log.warning("%s. Trying once more.", reason)
@@ -90,7 +90,8 @@ class _Graded:
     The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judge.Hearing`).
     When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
 
-    last_try: a reason that is not the notebook's becomes part of the verdict, where RunAgain is raised before.
+    files: name -> content of what lies beside it. last_try: a reason that is not the notebook's becomes part of the
+    verdict, where RunAgain is raised before.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class _Graded:
         notebook: NotebookNode,
         resources: dict[str, Any],
         assignment: Assignment | None,
+        files: Mapping[str, bytes],
         last_try: bool,
     ) -> None:
+        self._files = files
         self._notebook, self._assignment, self._last_try = notebook, assignment, last_try
         self._student = str(resources["nbgrader"].get("student", ""))
         self._root = course.find_root()
@@ -112,19 +115,16 @@ class _Graded:
         self._last = ""  # how the last process ended, where one did
         self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
 
-    def run(self, submission: Callable[[], AbstractContextManager[Submission]], again_within: float) -> None:
-        """Run every cell, put every question, write every verdict.
-
-        submission: starts a process for the notebook; after so many seconds on the clock no other one is started.
-        """
+    def run(self, submission: Callable[[Mapping[str, bytes]], AbstractContextManager[Submission]]) -> None:
+        """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
         began = time.monotonic()
         for count, (_, cell) in enumerate(self._code, 1):
             cell.outputs, cell.execution_count = [], count
         for _ in range(PROCESSES):
-            if not self._left() or (self._last and time.monotonic() - began > again_within):
+            if not self._left() or (self._last and time.monotonic() - began > AGAIN_SECONDS):
                 break
             try:
-                with submission() as process:
+                with submission(self._files) as process:
                     self._again(process)
                     self._cells(process)
                     self._hidden(process)
@@ -210,9 +210,10 @@ class _Graded:
                 hearing.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
-        """Drawn from all that acts: every cell that was run, and where between them each check stands."""
+        """Drawn from all that acts: every cell that was run, where between them each check stands, files beside."""
         cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
-        return draw_key(course.secret(self._root), self._assignment.id, exercise.id, cells)
+        beside = [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(self._files.items())]
+        return draw_key(course.secret(self._root), self._assignment.id, exercise.id, [*cells, *beside])
 
     def _decided(self, exercise: Exercise) -> tuple[Verdict, str]:
         """The verdict and its report."""

@@ -22,6 +22,7 @@ TASK = re.compile(rf"{NUMBER} points? \({NUMBER} visible(?:, {NUMBER} hidden)?\)
 ROW = re.compile(rf"^(\| *(?P<number>\d+\.\d+) *\|.*\| *)(?P<points>{NUMBER})( *\| *)$", re.MULTILINE)
 CHAPTER = re.compile(rf"(?P<before>\bexercises\b[^\n]*?, )(?P<points>{NUMBER})(?= points)", re.IGNORECASE)
 HINT = re.compile(r"</summary>\s*(.*?)\s*</details>", re.DOTALL)
+_NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
 
 
 class Change(NamedTuple):
@@ -118,14 +119,19 @@ def refuse_cells(root: Path, assignment: Assignment) -> None:
     for exercise in assignment.exercises:
         if exercise.id + CHECK_SUFFIX not in graded:
             wrong.append(f"no graded cell {exercise.id}{CHECK_SUFFIX}")
-        folded = [html.unescape(hint).lower() for hint in HINT.findall(_source(cells.get(f"{exercise.id}-hints", {})))]
-        expected = [hint.lower() for hint in exercise.hints]
+        folded = [html.unescape(hint) for hint in HINT.findall(_source(cells.get(f"{exercise.id}-hints", {})))]
+        expected = [sentence(hint) for hint in exercise.hints]
         if folded and folded != expected:
             other = [str(at) for at, pair in enumerate(zip(folded, expected, strict=False), 1) if pair[0] != pair[1]]
             which = f"hint {', '.join(other)} differs" if other else f"{len(folded)} hints, expected {len(expected)}"
             wrong.append(f"the cell {exercise.id}-hints is not the catalogue's: {which}")
     if wrong:
         raise CourseError(f"{path} does not agree with the catalogue: {'; '.join(wrong)}.")
+
+
+def sentence(hint: str) -> str:
+    """A hint of the catalogue as a sentence begins, unless it begins with a name: `a` and `A` are two things."""
+    return hint if _NAME.match(hint) else hint[0].upper() + hint[1:]
 
 
 def _rewrite(

@@ -1,7 +1,6 @@
 """A card for five minutes in class about one known mistake, drawn from the catalogue: what it does, shown on one small
 case that the class can work on paper, and a question to begin with."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,13 @@ from autograder.exercise import Exercise, Misconception, Section
 from autograder.judge import judge
 from autograder.observation import Raised, Structure
 from autograder.observe import LocalPeer
+from autograder.points import sentence
 from autograder.words import argument_names, named
 
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
 
 # A name stands before "=", a parenthesis or a shape, or is a letter; "a" alone is mostly the article.
-_NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,6 @@ def card(exercise: Exercise, misconception: Misconception) -> Card:
     failed.sort(key=lambda outcome: (outcome.probe.hidden, _size(outcome.case.arguments)))
     example = _example(exercise, failed[0]) if failed else None
     return Card(exercise, misconception, example, _question(exercise, example), sentence(exercise.hints[0].strip()))
-
-
-def sentence(hint: str) -> str:
-    """A hint of the catalogue as a sentence begins, unless it begins with a name: `a` and `A` are two things."""
-    return hint if _NAME.match(hint) else hint[0].upper() + hint[1:]
 
 
 def _question(exercise: Exercise, example: Example | None) -> str:

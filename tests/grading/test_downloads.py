@@ -472,7 +472,7 @@ def test_nothing_but_plain_files_is_ever_laid_down(folder):
 @pytest.mark.parametrize(
     ("path", "number", "parts"),
     [
-        ("Ada Lovelace_11_assignsubmission_file_/work/x.ipynb", "11", ("work", "x.ipynb")),
+        ("Ada Lovelace_11_assignsubmission_file_/part/x.ipynb", "11", ("part", "x.ipynb")),
         ("Ada Lovelace_11_assignsubmission_onlinetext/onlinetext.html", "11", ("onlinetext.html",)),
         ("Participant_11_assignsubmission_file/x.ipynb", "11", ("x.ipynb",)),
         ("lovelaceada_LATE_501_98765_my_work.ipynb", "501", ("my_work.ipynb",)),

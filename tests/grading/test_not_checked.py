@@ -8,8 +8,8 @@ from sample_class import ASSIGNMENT
 from autograder import catalogue, course, results
 
 OURS = """
-from autograder import execute
 from autograder.judge import Hearing
+from autograder.runner import Ended
 
 
 def stopping(ask):
@@ -26,7 +26,7 @@ def stopping(ask):
 
 if Hearing.ask.__name__ == "ask":  # this file is read more than once
     Hearing.ask = stopping(Hearing.ask)
-    execute.killed = lambda ended: True  # as if every process that ends had been killed from outside
+    Ended.killed = property(lambda ended: True, lambda ended, said: None)  # as if each had been killed from outside
 """
 ENDS = "import os\n_whole = attend\ndef attend(*arguments):\n    os._exit(0)\n"
 

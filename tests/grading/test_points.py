@@ -71,7 +71,7 @@ def test_other_points_in_the_catalogue_are_written_into_metadata_task_table_and_
     ("before", "after", "words"),
     [
         ("Which axis of x has the same size", "Which axis of y has the same size", "project-hints is not the catalogue's: hint 1"),
-        ("<details><summary>Hint 3 of 3: pseudocode</summary>\\n\\nOut = x", "Out = x", "2 hints, expected 3"),
+        ("<details><summary>Hint 3 of 3: pseudocode</summary>\\n\\nout = x", "out = x", "2 hints, expected 3"),
         ('"grade_id": "project-check"', '"grade_id": "project-chek"', "no graded cell project-check"),
     ],
 )  # fmt: skip

@@ -118,16 +118,10 @@ def test_one_bad_cell_costs_its_own_points_and_says_why(graded, student, words):
     assert words in " ".join(graded.report(student, "attend").split())
 
 
-def test_a_dead_kernel_keeps_what_was_judged_before(graded):
-    earned = graded.scores("x-kernel-dies")
-    assert [earned[name] for name in ("project", "attention-weights", "attend", "self-attention")] == [
-        3,
-        8,
-        4,
-        8,
-    ]
-    assert (earned["soft-lookup"], earned["equivariance-gap"]) == (0, 0)
-    assert "process" in graded.report("x-kernel-dies", "equivariance-gap")
+def test_an_answer_that_ends_its_process_costs_itself_alone(graded):
+    earned, worth = graded.scores("x-kernel-dies"), {exercise.id: exercise.points for exercise in ASSIGNMENT.exercises}
+    assert earned == {**worth, "soft-lookup": 0}
+    assert "process ended" in graded.report("x-kernel-dies", "soft-lookup")
 
 
 def test_a_tag_that_skips_checks_earns_nothing(graded):

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from autograder import catalogue, course, release
-from autograder.reteach import sentence
+from autograder.points import sentence
 
 ROOT = course.find_root()
 by_assignment = pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda a: a.id)
