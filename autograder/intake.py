@@ -183,7 +183,8 @@ def receive(
     except course.CourseError as error:
         raise NotKept(str(error)) from error
     except (OSError, RecursionError) as error:
-        raise NotKept(f"{place} cannot be written anew ({error}). Remove it, and grade again.") from error
+        reason = error.strerror or error if isinstance(error, OSError) else "it holds too many folders in folders"
+        raise NotKept(f"{reason}: {place} or its receipt cannot be written anew.") from error
     return folder.name == assignment.id and _stamp(folder, received, say) and given is not None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from autograder import course
 from autograder.catalogue import own
 from autograder.exercise import Assignment, Exercise
+from autograder.points import sentence
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -109,7 +110,7 @@ def _points(exercise: Exercise) -> str:
 
 def _hints(exercise: Exercise) -> str:
     return "\n\n".join(
-        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{hint[0].upper()}{hint[1:]}\n\n</details>"
+        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{sentence(hint)}\n\n</details>"
         for place, (kind, hint) in enumerate(zip(HINTS, exercise.hints, strict=True), 1)
     )
 

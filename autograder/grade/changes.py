@@ -33,7 +33,7 @@ class Change(NamedTuple):
 def versions(assignment: str, released: Path) -> dict[str, str]:
     """What a grade depends on beside the submission, each as a short text that changes when it does."""
     if assignment.startswith(own.PREFIX):
-        entries = own.sources(assignment)
+        entries = {"your own exercises": own.sources(assignment)}
     else:
         entry = catalogue.find_assignment(assignment)
         sources = _sources(entry) if entry else []

@@ -173,6 +173,8 @@ def _grade(
 
 def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
     """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
+    from autograder.intake import NotKept  # with nbgrader, which the classroom has imported by now
+
     student, now = result.student, journal.versions
     before = classroom.recorded(student)
     journal.write("writing", student=student)
@@ -185,6 +187,8 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
         return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
     except CourseError as error:
         return str(error)
+    except NotKept as error:
+        return f"not checked: {error}"
     except Exception as error:  # nbgrader raises many kinds; none of them may cost another student the grade
         return f"{type(error).__name__}: {error}"
     digest = result.received.digest if result.received else ""

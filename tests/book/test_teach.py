@@ -29,7 +29,8 @@ PROGRAMS = {"mv", "tar", "export"}  # of every system, or of the shell
 NOT_HERE = {"docker", "export", "git", "make", "ngshare-course-management", "pip"}  # what an unwalked block may need
 OF_THE_HUB = {"JupyterHub.services", "JupyterHub.load_roles"}  # gone through by hand with JupyterHub 6.1
 MADE_LATER = (  # named on a page, and made by a command or by a class
-    *("classroom/", "archive/", "submitted/", "received/", "autograded/", "receipts/", "log/"),
+    *("classroom/", "archive/", "submitted/", "collected/", "unmatched/", "received/", "autograded/"),
+    *("receipts/", "log/"),
     *("own/", "solutions/own_", "exercises/own_"),
 )
 SHOWN = [(block, command) for block in BLOCKS for command in block.commands]
@@ -73,7 +74,8 @@ def test_every_command_shown_is_one_that_exists(block, command):
 
 
 def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
-    ours = import_module("autograder.intake").Intake, import_module("autograder.feedback").FeedbackPage
+    ours = [import_module("autograder.intake").Intake, import_module("autograder.feedback").FeedbackPage]
+    ours += [import_module("autograder.late").LateRules, import_module("autograder.execute").JudgedExecute]
     classes = [*NbGraderApp().all_configurable_classes(), Exchange, *ours]
     known = {f"{cls.__name__}.{trait}" for cls in classes for trait in cls.class_trait_names(config=True)}
     named = set(re.findall(r"\bc\.(\w+\.\w+)", "\n".join(PAGES.values())))
@@ -95,6 +97,14 @@ FILES = {  # what a teacher brings along
         ["id", "first_name", "last_name", "email"],
         ["501", "Ada", "Lovelace", "ada@uni.example"],
         ["502", "Bob", "O'Neill, Jr.", "bob@uni.example"],
+    ],
+    "grades.csv": [
+        [
+            *("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum Grade", "Grade can be changed"),
+            *("Last modified (submission)", "Last modified (grade)", "Feedback comments"),
+        ],
+        ["Participant 11", "Ada Lovelace", "ada@uni.example", "Submitted", "", "30.00", "Yes", "-", "-", ""],
+        ["Participant 12", "Bob O'Neill, Jr.", "bob@uni.example", "Submitted", "", "30.00", "Yes", "-", "-", ""],
     ],
     "gradebook.csv": [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Homework 5 (77)"],

@@ -30,6 +30,7 @@ INTO = re.compile(r"into\s+`([\w./]+)`:\s*\Z")
 NOT_WALKED, ELSEWHERE, NEXT_YEAR = "not walked:", "on another machine", "next year"
 PLACES = ("", ELSEWHERE, NEXT_YEAR)
 
+NAMES = {"501": "Ada Lovelace", "502": "Bob O'Neill, Jr."}
 WRONG = "def row_means(x):\n    return x - x.mean()\n"  # what Bob hands in, where that is asked for
 
 
@@ -102,8 +103,8 @@ class Walk:
                 continue
             folder = self._place(block.place)
             words = shlex.split(command)
-            if words[:2] == ["nbgrader", "zip_collect"] and words[2:]:
-                hand_in_by_zip(folder, words[2])
+            if words[:4] == ["python", "-m", "autograder", "collect"]:
+                hand_in_by_zip(folder, words[4:])
             elif words[:4] == ["python", "-m", "autograder", "grade"]:
                 hand_in(folder, words[4])
             self.said[block.page, command] = say(folder, "\n".join([*self._exports, command]))
@@ -146,14 +147,20 @@ def hand_in(folder: Path, assignment: str) -> None:
             path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def hand_in_by_zip(folder: Path, assignment: str) -> None:
-    """Put what Canvas lets a teacher download where it is collected."""
-    archive = folder / "classroom" / "downloaded" / assignment / "archive"
-    archive.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(archive / "submissions.zip", "w") as zipped:
-        for student, notebook in work(folder, assignment).items():
-            name = f"{name_of(folder, assignment)}.ipynb"
-            zipped.writestr(f"student{student}_{student}_9{len(zipped.namelist())}_{name}", json.dumps(notebook))
+def hand_in_by_zip(folder: Path, arguments: list[str]) -> None:
+    """Put what Moodle or Canvas lets a teacher download where it is collected. arguments: those of `collect`."""
+    assignment = arguments[0]
+    name = f"{name_of(folder, assignment)}.ipynb"
+    named = [folder / argument for argument in arguments[1:] if argument.endswith(".zip")]
+    path = named[0] if named else folder / "classroom" / "downloaded" / assignment / "archive" / "submissions.zip"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as zipped:
+        for place, (student, notebook) in enumerate(work(folder, assignment).items()):
+            if "grades.csv" in arguments:  # Moodle's worksheet
+                inside = f"{NAMES[student]}_{11 + place}_assignsubmission_file/{name}"
+            else:
+                inside = f"student{student}_{student}_9{place}_{name}"
+            zipped.writestr(inside, json.dumps(notebook))
 
 
 def work(folder: Path, assignment: str) -> dict[str, dict]:

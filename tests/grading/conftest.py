@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -62,6 +63,16 @@ def need_isolation(name: str) -> None:
 def sandbox_or_trust():
     """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
     sample_class.trust_where_nothing_isolates()
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """A shell lets what it starts in the background ignore Ctrl-C; some of these tests press it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

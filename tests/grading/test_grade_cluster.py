@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import graded_class
@@ -86,7 +87,7 @@ def test_what_travels_is_what_the_intake_reads_and_the_names_of_the_rest(tmp_pat
     (folder / "data.csv").write_bytes(b"1,2")
     (folder / "more" / "film.mp4").write_bytes(bytes(10_000_000))
     (folder / "link").symlink_to("/etc/passwd")
-    archive = cluster.pack(folder, wanted=("data.csv",))
+    archive = cluster.pack(folder, replace(ASSIGNMENT, files=("data.csv",)))
     assert len(archive) < 1000
     there = Submission("ann", folder, archive).unpacked(tmp_path / "elsewhere")
     assert there.name == folder.name

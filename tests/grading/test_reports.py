@@ -17,7 +17,7 @@ from autograder.diagnose import namespace_of
 from autograder.judge import judge
 from autograder.observe import LocalPeer
 from autograder.release import answer_cells
-from autograder.verdict import Verdict, render
+from autograder.verdict import Verdict, not_checked, render
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -29,7 +29,7 @@ ROSTER = [
     Work("cleo", "Cleo", "O'Hara", answers=NO_SCALING, by_hand={"attention-weights": 5.5}),
     Work("dan", SCRIPT, "", answers={"attend": f"def attend(W, V):\n    raise ValueError({SCRIPT!r})\n"}),
     Work("eve", "Eve", "Park", answers=answer_cells(sample_class.ROOT, "exercises", ASSIGNMENT)),
-    Work("fay", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, message="Not checked: time ran out.")}),
+    Work("fay", answers={}, verdicts={"attend": not_checked(catalogue.find("attend"), "time ran out")}),
     Work("gil", answers={}, repaired="The file could not be read as a notebook: it ends early."),
     Work("hal", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, message="attend: einsum is not allowed here.", forbidden=True)}),
     Work("ian", answers={"attend": "def atend(W, V):\n    return W @ V\n"}),

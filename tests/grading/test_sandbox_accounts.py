@@ -198,11 +198,11 @@ def graded_while_killed(times: int, tmp_path, monkeypatch) -> list[dict]:
     notebook = nbformat.read(sample_class.submit(tmp_path, "honest", sample_class.solved()), as_version=4)
     left, enter = [times], runner.Submission.questioned
 
-    def killed(submission, seconds):
+    def killed(submission, seconds, moment=""):
         if left[0]:
             left[0] -= 1
             os.kill(processes_of(submission._runner)[-1].pid, signal.SIGKILL)
-        return enter(submission, seconds)
+        return enter(submission, seconds, moment)
 
     monkeypatch.setattr(runner.Submission, "questioned", killed)
     step = execute.JudgedExecute(sandbox=name)
@@ -216,10 +216,10 @@ def test_a_process_that_is_killed_from_outside_once_costs_nobody_a_point(tmp_pat
     assert sum(record["points"] for record in records) == ASSIGNMENT.points
 
 
-def test_a_process_that_is_killed_twice_leaves_what_it_had_not_reached_unchecked(tmp_path, monkeypatch):
-    records = graded_while_killed(2, tmp_path, monkeypatch)
-    assert len(records) == len(ASSIGNMENT.exercises)
-    assert not any(record["checked"] for record in records)
+def test_a_process_killed_twice_leaves_what_it_was_asked_then_unchecked_and_nothing_else(tmp_path, monkeypatch):
+    first, *others = graded_while_killed(2, tmp_path, monkeypatch)
+    assert (first["checked"], first["excused"], first["points"]) == (False, True, 0)
+    assert [record["points"] for record in others] == [exercise.points for exercise in ASSIGNMENT.exercises[1:]]
 
 
 def test_files_beside_the_notebook_are_there_and_can_be_imported(warm):
