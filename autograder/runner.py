@@ -24,9 +24,10 @@ from nbformat.v4 import new_output
 from autograder import course, wire
 from autograder.exercise import Assignment
 from autograder.observe import PeerGone
-from autograder.sandbox import backends, temporary, trees
+from autograder.sandbox import backends, trees
 from autograder.sandbox.backends import Backend, SandboxError
 from autograder.sandbox.limits import Limits
+from autograder.sandbox.private_folder import PrivateFolder
 from autograder.sandbox.usage import ASLEEP, DISK, SIGNAL
 
 START_SECONDS = 180.0  # on the clock: a loaded machine is slow at importing torch
@@ -74,11 +75,14 @@ class Runner:
         self, assignment: Assignment | None, backend: Backend, limits: Limits, private: Iterable[str] = ()
     ) -> None:
         self.limits = limits
-        self._folder = temporary.make("sandbox")
         try:
-            place = backends.lay_out(self._folder, backend, assignment, private)
+            self._folder = PrivateFolder("sandbox")
+        except OSError as error:
+            raise SandboxError(f"A sandbox needs a folder in {tempfile.gettempdir()}: {error.strerror}") from error
+        try:
+            place = backends.lay_out(self._folder.path, backend, assignment, private)
         except SandboxError:
-            trees.remove(self._folder)
+            self._folder.remove()
             raise
         settings = {
             "confinement": asdict(backend.confinement(place)),
@@ -152,7 +156,7 @@ class Runner:
             self._process.kill()
             self._process.wait()
         self._complaints.close()
-        trees.remove(self._folder)
+        self._folder.remove()
 
     def _met(self, listener: socket.socket) -> socket.socket:
         until = time.monotonic() + START_SECONDS

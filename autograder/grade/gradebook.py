@@ -28,8 +28,8 @@ from autograder.catalogue import own
 from autograder.course import CourseError
 from autograder.grade.parcel import Batch, Result, Stopped
 from autograder.grade.progress import say
-from autograder.grade.tidy import remove
 from autograder.grade.worker import split
+from autograder.sandbox.trees import remove
 
 if TYPE_CHECKING:
     from autograder.exercise import Assignment

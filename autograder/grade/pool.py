@@ -1,7 +1,6 @@
 """Worker processes of this machine: each grades one submission at a time; one that dies is replaced."""
 
 import contextlib
-import functools
 import os
 import signal
 import socket
@@ -16,9 +15,8 @@ from multiprocessing import connection
 from typing import IO
 
 from autograder.course import CourseError
-from autograder.grade import tidy
 from autograder.grade.parcel import Batch, Result, Submission
-from autograder.grade.tidy import PrivateFolder
+from autograder.sandbox.private_folder import PrivateFolder
 
 PROGRAM = (sys.executable, "-m", "autograder.grade.worker")
 MOST_ATTEMPTS = 2
@@ -55,9 +53,8 @@ class Worker:
         self._is_prepared = False
 
     def _start(self, environment: Mapping[str, str]) -> None:
-        _sweep()
         with contextlib.ExitStack() as unless_started:
-            self._folder = PrivateFolder()
+            self._folder = PrivateFolder("grade")
             unless_started.callback(self._folder.remove)
             self._errors: IO[bytes] = unless_started.enter_context(tempfile.TemporaryFile())
             ours, theirs = socket.socketpair()
@@ -248,9 +245,3 @@ def end_all(workers: Iterable[Worker]) -> None:
         worker.dismiss()
     for worker in workers:
         worker.end()
-
-
-@functools.cache
-def _sweep() -> None:
-    """Once a process is enough."""
-    tidy.sweep()

@@ -30,8 +30,8 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder import catalogue, course, handed_in, intake
 from autograder.grade.parcel import Batch, Received, Result, Submission
-from autograder.grade.tidy import remove
 from autograder.sandbox import hiding
+from autograder.sandbox.trees import remove
 
 # nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
 # keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.

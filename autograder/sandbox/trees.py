@@ -27,12 +27,14 @@ def remove(folder: str | os.PathLike[str]) -> None:
         top = _opened(os.fspath(folder))
     except OSError:
         return
+    resisting: set[str] = set()
     try:
-        resisting: set[str] = set()
         while names := [name for name in os.listdir(top) if name not in resisting]:
             for name in names:
                 if not _removed(top, name):
                     resisting.add(name)
+    except OSError:  # no more files can be opened
+        pass
     finally:
         os.close(top)
     with contextlib.suppress(OSError):

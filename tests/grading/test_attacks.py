@@ -30,7 +30,7 @@ MARK = "#left-behind-by-an-attack"
 LIMITS = """
 c.JudgedExecute.sandbox = "{}"
 c.JudgedExecute.cell_seconds = 1.5
-c.JudgedExecute.notebook_seconds = 3
+c.JudgedExecute.notebook_seconds = 5
 c.JudgedExecute.memory_bytes = 1 << 30
 """
 

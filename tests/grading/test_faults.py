@@ -27,9 +27,10 @@ from sqlalchemy.engine import Engine
 
 from autograder import __main__ as command_line
 from autograder import course, receipts
-from autograder.grade import gradebook, journal, pool, tidy, worker
+from autograder.grade import gradebook, journal, pool, worker
 from autograder.grade.journal import Journals
 from autograder.grade.parcel import Batch, Result, Submission
+from autograder.sandbox import private_folder, trees
 
 pytestmark = pytest.mark.xdist_group("grade")
 
@@ -416,15 +417,15 @@ def test_a_tree_of_any_depth_is_removed_and_stops_nobody(tmp_path, depth):
         os.mkdir("d")
         os.chdir("d")
     os.chdir(here)
-    tidy.remove(place)
+    trees.remove(place)
     assert not place.exists()
 
 
 KILLED = """
 import os, signal, sys, tempfile
 from pathlib import Path
-from autograder.grade.tidy import PrivateFolder
-folder = PrivateFolder()
+from autograder.sandbox.private_folder import PrivateFolder
+folder = PrivateFolder("grade")
 (folder.path / "secret").write_text("x")
 print(folder.path, flush=True)
 if sys.argv[1] == "kill":
@@ -437,18 +438,18 @@ def test_what_a_killed_grader_left_is_swept_away_and_nothing_else(tmp_path, monk
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     command = [sys.executable, "-c", KILLED]
-    left = Path(subprocess.run([*command, "kill"], capture_output=True, text=True, check=False).stdout.strip())
     alive = subprocess.Popen([*command, "stay"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     held = Path(alive.stdout.readline().strip())
-    (tmp_path / f"{tidy.PREFIX}being-made").mkdir()
+    left = Path(subprocess.run([*command, "kill"], capture_output=True, text=True, check=False).stdout.strip())
+    (tmp_path / f"{private_folder.PREFIX}being-made").mkdir()
     (tmp_path / "grade-of-somebody-else").mkdir()
     assert (left / "secret").exists()
     assert left.stat().st_mode & 0o077 == 0o011  # may be passed through, and not be looked into
-    tidy.sweep()
+    private_folder.sweep()
     assert not left.exists()
     assert held.exists() and len(list(tmp_path.iterdir())) == 3
     alive.communicate()
-    tidy.sweep()
+    private_folder.sweep()
     assert not held.exists()
 
 

@@ -277,6 +277,6 @@ def test_a_tree_that_no_path_reaches_leaves_nothing_and_the_next_one_runs(warm):
             shown(submission, deep)
         except Ended as ended:
             assert "nested" in str(ended)
-    assert not os.listdir(warm._folder / "homes")
+    assert not os.listdir(warm._folder.path / "homes")
     with warm.submission() as submission:
         assert shown(submission, "1 + 1") == "2"

@@ -6,21 +6,26 @@ however they ended. What nobody holds is removed at the next start: it may hold 
 
 import contextlib
 import fcntl
+import functools
 import os
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-PREFIX = "attention-by-hand-grade-"
+from autograder.sandbox import trees
+
+PREFIX = "attention-by-hand-"
 HELD = ".held"  # is there once the folder has been locked, so that one which is being made is not taken for a left one
 
 
 class PrivateFolder:
-    """A folder in TMPDIR, held until `remove`. Raises OSError when none can be made there, and leaves none then."""
+    """A folder in TMPDIR, held until `remove`. Raises OSError when none can be made there, and leaves none then.
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    kind: a word of its name, such as "grade".
+    """
+
+    def __init__(self, kind: str) -> None:
+        _sweep_once()
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
         try:
             self.lock = -1
             self.path.chmod(0o711)  # a sandbox may have to pass through it as another user; what is in it is ours alone
@@ -33,7 +38,7 @@ class PrivateFolder:
 
     def remove(self) -> None:
         """Remove it and all that is in it, and let go of it."""
-        remove(self.path)
+        trees.remove(self.path)
         with contextlib.suppress(OSError):  # an empty one also where no more files can be opened
             (self.path / HELD).unlink(missing_ok=True)
             self.path.rmdir()
@@ -49,24 +54,18 @@ def sweep() -> None:
                 _remove_unless_held(path)
 
 
+@functools.cache
+def _sweep_once() -> None:
+    """Once a process is enough."""
+    sweep()
+
+
 def _remove_unless_held(path: Path) -> None:
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         if os.fstat(lock).st_uid != os.getuid() or not (path / HELD).exists():
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError, an OSError, where somebody holds it
-        remove(path)
+        trees.remove(path)
     finally:
         os.close(lock)
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder, however deep it is, whatever its rights say. What cannot be removed stays, without an error."""
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(folder, ignore_errors=True)
-    if not os.path.lexists(folder):
-        return
-    # shutil holds an open file and a frame of the stack for each level, and names paths longer than the system takes
-    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
-        with contextlib.suppress(OSError):
-            subprocess.run([*command, "--", str(folder)], stdin=subprocess.DEVNULL, capture_output=True, check=False)
