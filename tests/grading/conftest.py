@@ -66,13 +66,16 @@ def sandbox_or_trust():
 
 
 @pytest.fixture(autouse=True)
-def ctrl_c_is_heard():
-    """A shell lets what it starts in the background ignore Ctrl-C; some of these tests press it."""
-    before = signal.getsignal(signal.SIGINT)
-    if before == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+def signals_are_heard():
+    """A shell lets what it starts in the background ignore Ctrl-C, and nohup the end of a terminal; tests send both."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.getsignal(number) for number in defaults}
+    for number, default in defaults.items():
+        if before[number] == signal.SIG_IGN:
+            signal.signal(number, default)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
