@@ -119,6 +119,7 @@ exec sleep 600
         text=True,
         stdout=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=hear_signals,
     ) as serving:
         said = []
         for line in serving.stdout:
@@ -132,6 +133,12 @@ exec sleep 600
         (os.killpg if whole_group else os.kill)(serving.pid, number)
     assert [process for process in processes if Path(f"/proc/{process}").exists()] == []
     assert "/login?next=%2Fformgrader%2Fmanage_assignments&token=" in "".join(said)
+
+
+def hear_signals() -> None:
+    """In the process that is to be started: whoever started the tests may ignore Ctrl-C, or the end of a terminal."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def free_port() -> int:
