@@ -30,7 +30,7 @@ NOT_HERE = {"docker", "export", "git", "make", "ngshare-course-management", "pip
 OF_THE_HUB = {"JupyterHub.services", "JupyterHub.load_roles"}  # gone through by hand with JupyterHub 6.1
 MADE_LATER = (  # named on a page, and made by a command or by a class
     *("classroom/", "archive/", "submitted/", "collected/", "unmatched/", "received/", "autograded/"),
-    *("receipts/", "log/"),
+    *("receipts/", "log/", "replaced/"),
     *("own/", "solutions/own_", "exercises/own_"),
 )
 SHOWN = [(block, command) for block in BLOCKS for command in block.commands]

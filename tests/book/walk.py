@@ -84,7 +84,7 @@ def all_blocks() -> list[Block]:
 
 
 class Walk:
-    """A course in which the pages' commands are run. said: (page, command) -> what it printed, of the last time."""
+    """A course in which the pages' commands are run. said: (page, command) -> all that it printed."""
 
     def __init__(self, course: Path) -> None:
         self.course, self.said = course, {}
@@ -107,7 +107,8 @@ class Walk:
                 hand_in_by_zip(folder, words[4:])
             elif words[:4] == ["python", "-m", "autograder", "grade"]:
                 hand_in(folder, words[4])
-            self.said[block.page, command] = say(folder, "\n".join([*self._exports, command]))
+            printed = say(folder, "\n".join([*self._exports, command]))
+            self.said[block.page, command] = self.said.get((block.page, command), "") + printed
 
     def _place(self, name: str) -> Path:
         if name not in self._places:

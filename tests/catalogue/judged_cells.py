@@ -28,7 +28,7 @@ class Notebook:
     def __init__(self) -> None:
         before = sys.modules["__main__"]
         self._shell = shell.make()
-        sys.modules["__main__"], self._main = before, sys.modules["__main__"]
+        sys.modules["__main__"], self._main = before, self._shell.user_module  # the shell is one for all notebooks
 
     def judged(self, exercise_id: str, *cells: str) -> dict:
         """What the answer in the cells earns, what it would earn if nothing were forbidden, and the report's words."""
@@ -64,7 +64,7 @@ class Notebook:
         sys.modules["__main__"] = self._main
         torch.set_num_threads(1)
         for cell in cells:
-            self._shell.recorder.begin(1 << 16)
+            self._shell.recorder.begin(1 << 16, "")
             self._shell.run_cell(cell, store_history=True)
 
 
