@@ -123,9 +123,9 @@ course:
 sample-class: build/sample_class/grades.csv
 	$(SAY)'the sample class: build/sample_class/grades.csv, feedback in build/sample_class/classroom/feedback'
 
-build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions tests/grading) build/.exercises $(GRADER) $(PACKAGE)
+build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions) build/.exercises $(GRADER) $(PACKAGE)
 	$(SAY)'grading a sample class of eight with nbgrader (about 2 minutes) ...'
-	@$(PYTHON_HERE) tests/grading/sample_class.py build/sample_class
+	@$(PYTHON_HERE) -m autograder.prepare.sample_class build/sample_class
 	@touch $@
 
 translator: build/translator/.trained

@@ -5,7 +5,8 @@ from pathlib import Path
 import nbgrader
 
 import autograder
-from autograder import intake, patience
+from autograder.grade import patience
+from autograder.intake import take_in
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
 root = Path(__file__).resolve().parent
@@ -28,7 +29,7 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
 # Collecting a zip of Canvas or Moodle: whose a file is, its folder says and never a name that a student chose. Another
 # system's names need a pattern here, c.FileNameCollectorPlugin.named_regexp, which nbgrader then sorts by.
 c.ZipCollectApp.downloaded_directory = "classroom/downloaded"
-c.ZipCollectApp.extractor_plugin = "autograder.collect.Extractor"
+c.ZipCollectApp.extractor_plugin = "autograder.platforms.collect.Extractor"
 
 patience.install()  # another program may hold the gradebook for a while
 
@@ -38,16 +39,16 @@ todo = "# TODO: write your answer here and remove the next line\nraise NotImplem
 c.ClearSolutions.code_stub = {"python": todo}
 
 # What was handed in is taken in first: rebuilt from the released notebook, whatever its name or state.
-intake.install()
+take_in.install()
 c.Intake.trust_timestamps = False  # True where nbgrader's exchange or ngshare collects, which write timestamp.txt
 
 # Grading: the judge outside the kernel decides, and no default of nbgrader's may cost honest work its points.
 c.Autograde.autograde_preprocessors = [
-    "autograder.execute.JudgedExecute",
+    "autograder.grade.execute.JudgedExecute",
     "nbgrader.preprocessors.IgnorePattern",
     "nbgrader.preprocessors.LimitOutput",
-    "autograder.execute.SaveJudgedGrades",
-    "autograder.late.LatePenalties",
+    "autograder.grade.execute.SaveJudgedGrades",
+    "autograder.grade.late.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 # A submission runs in the first sandbox that works here: bubblewrap, landlock, docker, podman. "none" would trust every
@@ -63,15 +64,15 @@ c.LateRules.most_percent = 100  # never more than this
 c.LateRules.slip_days = 0  # free days of each student over all assignments, used up in the order of due dates
 
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
-c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"
+c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"
 c.FeedbackPage.book = "http://127.0.0.1:8000"  # where your class reads the book; this is where `make serve` puts it
 
 # Formgrader: what it shows of a learner's outputs runs no scripts, and its formulas ask nothing of the network.
 c.HTMLExporter.sanitize_html = True
 c.HTMLExporter.filters = {
-    "markdown2html": "autograder.sanitize.markdown2html",
-    "clean_html": "autograder.sanitize.clean_html",
+    "markdown2html": "autograder.reports.sanitize.markdown2html",
+    "clean_html": "autograder.reports.sanitize.clean_html",
 }
 ours, theirs = Path(autograder.__file__).parent, Path(nbgrader.__file__).parent
-templates = [ours / "pages", theirs / "server_extensions" / "formgrader" / "templates"]
+templates = [ours / "reports" / "pages", theirs / "server_extensions" / "formgrader" / "templates"]
 c.HTMLExporter.extra_template_basedirs = [str(path) for path in templates]

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {  # name -> (module, what it does)
-    "try": ("trial", "judge your own answer files as grading does"),
-    "doctor": ("doctor", "is this installation fit for grading, and is every known answer judged as it should be?"),
-    "collect": ("collect", "what came back, from a download of Moodle or Canvas, sorted by student"),
+    "try": ("prepare.trial", "judge your own answer files as grading does"),
+    "doctor": (
+        "prepare.doctor",
+        "is this machine fit for grading, and is every known answer judged as it should be?",
+    ),
+    "collect": ("platforms.collect", "what came back, from a download of Moodle or Canvas, sorted by student"),
     "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
-    "dashboard": ("dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
-    "feedback": ("hand_back", "feedback pages packed for Moodle, for Canvas or for mail"),
-    "export": ("export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
-    "similar": ("similar", "one page for the teacher: which submissions share more than the task explains"),
-    "benchmark": ("benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
-    "new-exercise": ("new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
-    "release": ("release", "make exercises/ from solutions/, once the solutions earn everything"),
+    "dashboard": ("reports.dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
+    "feedback": ("platforms.hand_back", "feedback pages packed for Moodle, for Canvas or for mail"),
+    "export": ("reports.export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
+    "similar": ("reports.similar", "one page for the teacher: which submissions share more than the task explains"),
+    "benchmark": ("grade.benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
+    "new-exercise": ("prepare.new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
+    "release": ("prepare.release", "make exercises/ from solutions/, once the solutions earn everything"),
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the catalogue imports torch, which a look at the course's files does without
-    from autograder.exercise import Assignment, Exercise
+    from autograder.catalogue.exercise import Assignment, Exercise
 
 CHECK_SUFFIX = "-check"
 MARKER = "nbgrader_config.py"

@@ -3,8 +3,8 @@
 from functools import cache
 
 from autograder.catalogue import ch00, ch01, ch02, ch03, ch04, ch05, own
+from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
-from autograder.exercise import Assignment, Exercise
 
 ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch00.ASSIGNMENT,

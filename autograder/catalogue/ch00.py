@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue.exercise import Assignment, Case, Evidence, Exercise, Law, Misconception, Probe, Section
 from autograder.catalogue.parts import GRADIENTS, UNTOUCHED, known, normal, right, row, sizes, turned
-from autograder.compare import number
-from autograder.exercise import Assignment, Case, Evidence, Exercise, Law, Misconception, Probe, Section
+from autograder.judging.compare import number
 
 SHAPE = Section("00", "Reading a shape", "sec-00-shape")
 PRODUCT = Section("00", "A product for each sentence", "sec-00-product")
@@ -680,7 +680,9 @@ NORMALIZE_EXERCISE = Exercise(
         right("keepdim", "def row_normalize(x):\n    return x / x.sum(dim=1, keepdim=True)\n"),
         right("last axis", "def row_normalize(table):\n    return table / table.sum(-1, keepdim=True)\n"),
         right("a new axis by None", "def row_normalize(x):\n    return x / x.sum(1)[:, None]\n"),
-        right("unsqueeze", "def row_normalize(x):\n    s = torch.sum(x, dim=1)\n    return torch.div(x, s.unsqueeze(1))\n"),
+        right(
+            "unsqueeze", "def row_normalize(x):\n    s = torch.sum(x, dim=1)\n    return torch.div(x, s.unsqueeze(1))\n"
+        ),
         right("einsum", 'def row_normalize(x):\n    return torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))\n'),
         right("turned twice", "def row_normalize(x):\n    return (x.T / x.sum(axis=1)).T\n"),
         right("F.normalize with p=1", "def row_normalize(x):\n    return F.normalize(x, p=1, dim=1)\n"),
@@ -742,9 +744,7 @@ def _stands(evidence: Evidence) -> str:
         return sizes(evidence)
     off = (got != expected).any(-1).nonzero()
     t, b = off[0].tolist()
-    return (
-        f"At [{t}, {b}] word {t} of sentence {b} belongs: {_plain(expected[t, b])}. Yours holds {_plain(got[t, b])}."
-    )
+    return f"At [{t}, {b}] word {t} of sentence {b} belongs: {_plain(expected[t, b])}. Yours holds {_plain(got[t, b])}."
 
 
 SWAP_EXERCISE = Exercise(
@@ -1429,9 +1429,7 @@ def _any_other(name: str, message: str, section: Section, wrong: tuple[int, ...]
         message,
         section,
         lambda evidence: f'In the line "{name}" you predicted {_shape(evidence.got[name])}.',
-        lambda evidence: (
-            set(evidence.got) == set(LINES) and _shape(evidence.got[name]) not in (None, LINES[name])
-        ),
+        lambda evidence: set(evidence.got) == set(LINES) and _shape(evidence.got[name]) not in (None, LINES[name]),
     )
 
 
@@ -1455,7 +1453,7 @@ SHAPES_EXERCISE = Exercise(
         _of_kind(
             "shapes as text",
             _predicted(swap="(3, 2, 4)"),
-            'A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, such as (7, 2).',
+            "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, such as (7, 2).",
             lambda value: isinstance(value, str),
         ),
         _of_kind(

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue.exercise import Assignment, Case, Evidence, Exercise, Law, Probe, Section
 from autograder.catalogue.parts import GRADIENTS, UNTOUCHED, known, normal, right, row, sizes, turned
-from autograder.compare import number
-from autograder.exercise import Assignment, Case, Evidence, Exercise, Law, Probe, Section
+from autograder.judging.compare import number
 
 BOTTLENECK = Section("01", "How much fits into one vector?", "sec-01-bottleneck")
 PADDING = Section("01", "Sentences of different lengths", "sec-01-padding")

@@ -7,8 +7,8 @@ from textwrap import dedent
 import torch
 from torch import Tensor
 
+from autograder.catalogue.exercise import Assignment, Case, Evidence, Exercise, Misconception, Probe, Section
 from autograder.catalogue.parts import GRADIENTS, UNTOUCHED, first, known, normal, right, sizes, turned
-from autograder.exercise import Assignment, Case, Evidence, Exercise, Misconception, Probe, Section
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.text import byte_pair_encoding
 

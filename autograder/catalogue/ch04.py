@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue.exercise import Assignment, Case, Evidence, Exercise, Law, Probe, Section
 from autograder.catalogue.parts import GRADIENTS, UNTOUCHED, known, normal, right, row, shares, sizes, turned
-from autograder.compare import number
-from autograder.exercise import Assignment, Case, Evidence, Exercise, Law, Probe, Section
+from autograder.judging.compare import number
 from transformer_ref.model import softmax as library
 
 # ------------------------------------------------------------------------------------------------ shared by the exercises

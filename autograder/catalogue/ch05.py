@@ -6,6 +6,7 @@ from textwrap import dedent
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue.exercise import Assignment, Case, Evidence, Exercise, Law, Probe, Role, Section
 from autograder.catalogue.parts import (
     GRADIENTS,
     UNTOUCHED,
@@ -20,17 +21,7 @@ from autograder.catalogue.parts import (
     sizes,
     turned,
 )
-from autograder.compare import number
-from autograder.exercise import (
-    Assignment,
-    Case,
-    Evidence,
-    Exercise,
-    Law,
-    Probe,
-    Role,
-    Section,
-)
+from autograder.judging.compare import number
 from transformer_ref.model import attention
 
 # ------------------------------------------------------------------------------------------------ shared by the exercises

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import MARKER, CourseError
-from autograder.exercise import Assignment, Exercise
 
 FOLDER, PREFIX = "own", "own_"
 NOT_AN_EXERCISE = ("_", "test_")  # how the names of a folder's other files begin

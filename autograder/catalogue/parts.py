@@ -6,8 +6,8 @@ from textwrap import dedent
 import torch
 from torch import Tensor
 
-from autograder.compare import number
-from autograder.exercise import Evidence, Misconception, Section, Variant
+from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant
+from autograder.judging.compare import number
 
 UNTOUCHED = frozenset({"inputs", "state"})
 GRADIENTS = frozenset({"gradients"})

@@ -12,11 +12,14 @@ import autograder
 import transformer_ref
 from autograder import catalogue
 from autograder.catalogue import own
-from autograder.exercise import Assignment
+from autograder.catalogue.exercise import Assignment
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SPOKEN = ("torch", "Python")  # versions that people know by their number
-NOT_JUDGING = ("catalogue", "grade", "pages")  # folders of the grader that decide no points, or are looked at apart
+DECIDING = (  # what of the grader decides points; the exercises are looked at apart
+    *("inside/*.py", "sandbox/*.py", "judging/*.py", "intake/*.py", "catalogue/[!c]*.py"),
+    *("grade/execute.py", "grade/points.py", "grade/late.py"),
+)
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
 
 
@@ -48,7 +51,7 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
 
 def installed() -> dict[str, str]:
     """What every grade depends on, whatever the assignment."""
-    judging = (path for path in GRADER.rglob("*.py") if path.relative_to(GRADER).parts[0] not in NOT_JUDGING)
+    judging = (path for pattern in DECIDING for path in GRADER.glob(pattern))
     return {
         "the grader": _digest(*sorted(judging)),
         "transformer_ref": _digest(*sorted(PACKAGE.rglob("*.py"))),

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from autograder import catalogue, intake
+from autograder import catalogue
+from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
-from autograder.exercise import Assignment
 from autograder.grade import changes
 from autograder.grade.parcel import Batch, Result, Submission
 from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied, end_all
+from autograder.intake import take_in
 
 CONNECT_SECONDS = 30
 AHEAD = 2  # submissions under way for each thread of the cluster, so that none waits for the next
@@ -122,7 +123,7 @@ def pack(folder: Path, assignment: Assignment | None) -> bytes:
     folder.stat()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
-        for name, content in intake.copied(folder, assignment):
+        for name, content in take_in.copied(folder, assignment):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
@@ -166,4 +167,3 @@ def end_workers() -> None:
 def package_versions() -> dict[str, str]:
     """What a grade depends on, apart from the assignment."""
     return changes.installed()
-

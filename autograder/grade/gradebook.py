@@ -23,16 +23,18 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from sqlalchemy.exc import DatabaseError
 
-from autograder import catalogue, course, intake, late, patience, points
+from autograder import catalogue, course
 from autograder.catalogue import own
 from autograder.course import CourseError
+from autograder.grade import late, patience, points
 from autograder.grade.parcel import Batch, Result, Stopped
 from autograder.grade.progress import say
 from autograder.grade.worker import split
-from autograder.sandbox.trees import remove
+from autograder.inside.trees import remove
+from autograder.intake import take_in
 
 if TYPE_CHECKING:
-    from autograder.exercise import Assignment
+    from autograder.catalogue.exercise import Assignment
 
 T = TypeVar("T")
 
@@ -78,7 +80,7 @@ class Classroom:
         self._entry = catalogue.find_assignment(assignment)
         self._reading = copy.copy(self._coursedir)
         if self._entry is not None:
-            self._reading.submitted_directory = intake.RECEIVED
+            self._reading.submitted_directory = take_in.RECEIVED
             self._released = _released(root, self._entry)
             points.refuse(self._released, self._entry)
         try:
@@ -104,7 +106,7 @@ class Classroom:
             places = [top / path.name / self.assignment for path in top.iterdir()] if top.is_dir() else []
             found = {place.parent.name: place for place in places if place.is_dir()}
         else:
-            found = intake.submissions(top, self._entry)
+            found = take_in.submissions(top, self._entry)
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
     def is_graded(self, student: str, folder: Path, digest: str | None) -> bool:
@@ -118,7 +120,7 @@ class Classroom:
             return False
         try:
             if self._entry is not None:
-                taken = intake.take_in(self._released, self._entry, folder)
+                taken = take_in.take_in(self._released, self._entry, folder)
                 self._receive(student, folder, taken)
                 if digest is not None and digest != taken.digest:
                     return False
@@ -166,7 +168,7 @@ class Classroom:
             received = result.received
             notebook = nbformat.reads(received.notebook, as_version=nbformat.NO_CONVERT)
             files = tuple(folder / name for name in received.files)
-            self._receive(result.student, folder, intake.TakenIn(notebook, received.reasons, received.digest, files))
+            self._receive(result.student, folder, take_in.TakenIn(notebook, received.reasons, received.digest, files))
         try:
             self._patiently(lambda: self._record(result))
             return replace(self.recorded(result.student), settled=tuple(self._settled.lines))
@@ -231,9 +233,9 @@ class Classroom:
     def _address(self) -> str:
         return sqlalchemy.make_url(self._coursedir.db_url).render_as_string(hide_password=True)
 
-    def _receive(self, student: str, folder: Path, taken: intake.TakenIn) -> None:
+    def _receive(self, student: str, folder: Path, taken: take_in.TakenIn) -> None:
         say = self._app.log.warning
-        self.not_believed += intake.receive(self._coursedir, self._entry, student, folder, taken, say)
+        self.not_believed += take_in.receive(self._coursedir, self._entry, student, folder, taken, say)
 
     def _assignments(self) -> set[str]:
         with self._open() as gradebook:
@@ -322,7 +324,7 @@ class _Recorder(Autograde):
 def _released(root: Path, entry: "Assignment") -> nbformat.NotebookNode:
     """The notebook that the class was given. Raises CourseError when it is missing, broken or no notebook."""
     try:
-        return intake.released_notebook(root, entry)
+        return take_in.released_notebook(root, entry)
     except CourseError:
         raise
     except Exception as error:  # nbformat's complaints about what is JSON and no notebook are of every kind

@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograder import catalogue, points, results
-from autograder.exercise import Assignment
-from autograder.grade import changes
+from autograder import catalogue
+from autograder.catalogue.exercise import Assignment
+from autograder.grade import changes, points
 from autograder.grade.journal import Journals
+from autograder.reports import results
 
 
 def outdated(root: Path, assignment: str) -> dict[str, str]:

@@ -173,7 +173,7 @@ def _grade(
 
 def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
     """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
-    from autograder.intake import NotKept  # with nbgrader, which the classroom has imported by now
+    from autograder.intake.take_in import NotKept  # with nbgrader, which the classroom has imported by now
 
     student, now = result.student, journal.versions
     before = classroom.recorded(student)

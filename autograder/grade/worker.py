@@ -28,10 +28,11 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
-from autograder import catalogue, course, handed_in, intake
+from autograder import catalogue, course
 from autograder.grade.parcel import Batch, Received, Result, Submission
+from autograder.inside.trees import remove
+from autograder.intake import handed_in, take_in
 from autograder.sandbox import hiding
-from autograder.sandbox.trees import remove
 
 # nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
 # keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.
@@ -69,7 +70,7 @@ class Bench:
         self._classroom.mkdir(exist_ok=True)
         os.chdir(self._root)  # the course is found from here, and own exercises with it
         self._gradebook, self._entry = batch.gradebook, catalogue.find_assignment(batch.assignment)
-        self._released = intake.released_notebook(self._root, self._entry) if self._entry else None
+        self._released = take_in.released_notebook(self._root, self._entry) if self._entry else None
         self._app = AutogradeApp(config=pickle.loads(batch.configuration))
         self._app.coursedir = coursedir = CourseDirectory(parent=self._app)
         settings = self._app.config.JudgedExecute  # of the real course, in which this process was started
@@ -94,7 +95,7 @@ class Bench:
                 self._convert(submission.student)
             except NbGraderException as error:
                 failure, retry = notes.reason or str(error), notes.raised
-            except intake.NotKept as error:
+            except take_in.NotKept as error:
                 failure, retry = f"not checked: {error}", True
             except Gone as error:
                 failure = str(error)
@@ -126,15 +127,15 @@ class Bench:
         if self._entry is None:
             handed_in.copy_tree(folder, place)
             return None
-        taken = intake.take_in(self._released, self._entry, folder)
+        taken = take_in.take_in(self._released, self._entry, folder)
         if taken.failure:
-            raise intake.NotKept(taken.failure)
+            raise take_in.NotKept(taken.failure)
         if not folder.is_dir():  # what was read of it may have been half of it
             raise Gone
         place.mkdir(parents=True)
         text = nbformat.writes(taken.notebook) + "\n"
         (place / f"{self._entry.notebook}.ipynb").write_text(text, encoding="utf-8")
-        intake.copy_files(taken.files, place)
+        take_in.copy_files(taken.files, place)
         return Received(text, taken.reasons, taken.digest, tuple(str(path.relative_to(folder)) for path in taken.files))
 
     def _convert(self, student: str) -> None:

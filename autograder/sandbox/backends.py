@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
-from autograder.exercise import Assignment
+from autograder.inside.confine import NOBODY, Confinement
+from autograder.inside.limits import Limits
 from autograder.sandbox import hiding, visible
-from autograder.sandbox.confine import NOBODY, Confinement
 from autograder.sandbox.hiding import HIDDEN, SEEN, SandboxError
-from autograder.sandbox.limits import Limits
 
 SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # environment variable: which backend, for every command
 IMAGE = "ATTENTION_BY_HAND_IMAGE"  # environment variable: the image for docker and podman
@@ -205,7 +205,7 @@ def why_not(name: str) -> str:
         return ""
     with tempfile.TemporaryDirectory(prefix="sandbox-") as folder:
         place = lay_out(Path(folder), backend)
-        program = ["autograder.sandbox.confine", json.dumps(asdict(backend.confinement(place)))]
+        program = ["autograder.inside.confine", json.dumps(asdict(backend.confinement(place)))]
         try:
             done = subprocess.run(
                 backend.command(place, program, Limits()),

@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from autograder.sandbox import trees
+from autograder.inside import trees
 
 PREFIX = "attention-by-hand-"
 HELD = ".held"  # is there once the folder has been locked, so that one which is being made is not taken for a left one

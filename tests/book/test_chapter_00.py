@@ -9,10 +9,10 @@ import torch
 from playwright.sync_api import Page, expect
 
 from autograder import catalogue
-from autograder.diagnose import namespace_of
-from autograder.judge import judge
-from autograder.observe import LocalPeer
-from autograder.verdict import render
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import render
 from transformer_ref.data.grammar import build_corpus
 
 CHAPTER = "00_start_here"

@@ -35,7 +35,9 @@ def test_the_record_of_the_bottleneck_is_one_its_program_would_write():
     assert list(record["accuracy"]) == list(bottleneck.MODELS)
     assert record["lengths"] == list(range(1, bottleneck.LONGEST_ASKED + 1))
     assert (record["words"], record["trained_up_to"], record["steps"]) == (
-        bottleneck.WORDS, bottleneck.LONGEST_TRAINED, bottleneck.STEPS,
+        bottleneck.WORDS,
+        bottleneck.LONGEST_TRAINED,
+        bottleneck.STEPS,
     )
 
 

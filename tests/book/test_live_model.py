@@ -37,8 +37,16 @@ def texts() -> list[str]:
 def small_model(norm_first: bool = True) -> tuple[Transformer, WordTokenizer]:
     tokenizer = WordTokenizer.build(["the cat sees the dog.", "il gatto vede l'amico."])
     config = ModelConfig(
-        tokenizer.size, tokenizer.size, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20,
-        norm_first=norm_first, tie_embeddings=True, max_length=64,
+        tokenizer.size,
+        tokenizer.size,
+        d_model=12,
+        heads=3,
+        encoder_layers=2,
+        decoder_layers=2,
+        d_ff=20,
+        norm_first=norm_first,
+        tie_embeddings=True,
+        max_length=64,
     )
     return Transformer(config, torch.Generator().manual_seed(4)).eval(), tokenizer
 

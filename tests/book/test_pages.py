@@ -174,7 +174,8 @@ def test_vendored_files_are_the_ones_that_were_fetched():
     record = json.loads((VENDOR / "VENDORED.json").read_text(encoding="utf-8"))
     found = {
         path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in VENDOR.rglob("*") if path.is_file() and path.name != "VENDORED.json"
+        for path in VENDOR.rglob("*")
+        if path.is_file() and path.name != "VENDORED.json"
     }
     assert found == record["files"]
 

@@ -3,10 +3,10 @@
 import argparse
 import csv
 import json
+import pkgutil
 import re
 import shlex
 import shutil
-import sys
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +21,7 @@ from autograder.__main__ import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book" / "teach").glob("*.md"))}
-sys.path.append(str(ROOT / "tests" / "grading"))  # where the sample class lives
-from sample_class import ASSIGNMENT  # noqa: E402
+from autograder.prepare.sample_class import ASSIGNMENT
 
 BLOCKS = walk.all_blocks()
 PROGRAMS = {"mv", "tar", "export"}  # of every system, or of the shell
@@ -74,8 +73,9 @@ def test_every_command_shown_is_one_that_exists(block, command):
 
 
 def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
-    ours = [import_module("autograder.intake").Intake, import_module("autograder.feedback").FeedbackPage]
-    ours += [import_module("autograder.late").LateRules, import_module("autograder.execute").JudgedExecute]
+    ours = ["intake.take_in.Intake", "reports.feedback.FeedbackPage"]
+    ours += ["grade.late.LateRules", "grade.execute.JudgedExecute"]
+    ours = [pkgutil.resolve_name(f"autograder.{name}") for name in ours]
     classes = [*NbGraderApp().all_configurable_classes(), Exchange, *ours]
     known = {f"{cls.__name__}.{trait}" for cls in classes for trait in cls.class_trait_names(config=True)}
     named = set(re.findall(r"\bc\.(\w+\.\w+)", "\n".join(PAGES.values())))

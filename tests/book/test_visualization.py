@@ -83,8 +83,12 @@ def test_a_plane_has_one_unit_for_both_axes_and_up_is_up():
 def test_the_shapes_diagram_names_every_axis_length(sizes):
     queries, keys, d_k, d_v = sizes
     texts = [text.get_text() for text in drawn(shapes_diagram(queries, keys, d_k, d_v)).select("text")]
-    assert [texts.count(f"query {queries}"), texts.count(f"key {keys}"), texts.count(f"d_k {d_k}"),
-            texts.count(f"d_v {d_v}")] == [4, 4, 2, 2]
+    assert [
+        texts.count(f"query {queries}"),
+        texts.count(f"key {keys}"),
+        texts.count(f"d_k {d_k}"),
+        texts.count(f"d_v {d_v}"),
+    ] == [4, 4, 2, 2]
 
 
 def test_the_projections_diagram_shows_one_x_three_times_and_its_three_tables():

@@ -17,15 +17,15 @@ from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
-pytestmark = [pytest.mark.gpu,
-              pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
 
 
 @pytest.fixture(params=[False, True], ids=["post-norm", "pre-norm"])
 def models(request):
     """Return one model twice, on the CPU and on the GPU, in float64, where no two tokens are nearly tied."""
-    config = ModelConfig(11, 7, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20,
-                         norm_first=request.param, max_length=17)
+    config = ModelConfig(
+        11, 7, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20, norm_first=request.param, max_length=17
+    )
     pair = [Transformer(config, torch.Generator().manual_seed(3)).double().eval() for _ in range(2)]
     return pair[0], pair[1].to(choose_device("cuda"))
 
@@ -61,8 +61,9 @@ def test_beam_search_agrees(models, source):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_every_kernel_gives_zeros_to_a_query_without_keys(dtype):
     drawing = torch.Generator().manual_seed(6)
-    query, key, value = (torch.randn(2, 3, length, 8, generator=drawing).to("cuda", dtype).requires_grad_()
-                         for length in (4, 6, 6))
+    query, key, value = (
+        torch.randn(2, 3, length, 8, generator=drawing).to("cuda", dtype).requires_grad_() for length in (4, 6, 6)
+    )
     mask = torch.rand(2, 3, 4, 6, generator=drawing).cuda() < 0.6
     mask[1, 2, 3] = False
     explicit, fused = (path(query, key, value, mask).output for path in (explicit_attention, fused_attention))
@@ -77,16 +78,29 @@ def test_every_kernel_gives_zeros_to_a_query_without_keys(dtype):
 
 @pytest.mark.parametrize("in_bf16", [False, True])
 def test_a_training_step_moves_the_weights_as_on_the_cpu(in_bf16):
-    config = ModelConfig(11, 11, d_model=12, heads=3, encoder_layers=2, decoder_layers=1, d_ff=20, dropout=0.0,
-                         tie_embeddings=True, max_length=17)
+    config = ModelConfig(
+        11,
+        11,
+        d_model=12,
+        heads=3,
+        encoder_layers=2,
+        decoder_layers=1,
+        d_ff=20,
+        dropout=0.0,
+        tie_embeddings=True,
+        max_length=17,
+    )
     ids = torch.randint(3, 11, (3, 4, 5), generator=torch.Generator().manual_seed(7))
     results, gradients = [], []
     for device in ("cpu", "cuda"):
         model = Transformer(config, torch.Generator().manual_seed(3)).to(device)
         optimizer = build_optimizer(model, TrainingConfig(muon_rate=0.0))
         bf16_copy = BF16Copy(model) if in_bf16 else None
-        results.append(train_step(model, Batch(*ids).to(torch.device(device)), optimizer, MeanLoss(0, 0.1), 1.0,
-                                  Gradients(bf16_copy)))
+        results.append(
+            train_step(
+                model, Batch(*ids).to(torch.device(device)), optimizer, MeanLoss(0, 0.1), 1.0, Gradients(bf16_copy)
+            )
+        )
         gradients.append(torch.cat([parameter.grad.flatten().cpu() for parameter in model.parameters()]))
     assert results[0].loss == pytest.approx(results[1].loss, rel=0.02 if in_bf16 else 1e-4)
     assert torch.cosine_similarity(*gradients, dim=0) > (0.999 if in_bf16 else 0.999999)
@@ -104,6 +118,7 @@ def test_dropout_zeroes_the_share_that_was_asked_for():
 
 def test_the_benchmark_s_training_runs_on_the_gpu(tmp_path, monkeypatch):
     from transformer_ref.benchmark import run, training
+
     monkeypatch.setattr(training, "TOKENS_PER_BATCH", 256)
     rows = run.benchmark(tmp_path, torch.device("cuda"), ["training"], ["d128"], repeats=1, say=lambda words: None)
     assert {row.peer for row in rows} >= {"torch.nn.Transformer"} and all(row.ours > 0 for row in rows)

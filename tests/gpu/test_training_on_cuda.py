@@ -14,8 +14,7 @@ from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.trainer import Training, fit
 
-pytestmark = [pytest.mark.gpu,
-              pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
 CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warm_up=2, average_decay=0.9)
 
 

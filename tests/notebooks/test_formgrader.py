@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import pytest
 from lab_server import PATIENCE, ROOT, serving
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-sys.path.append(str(ROOT / "tests" / "grading"))  # where the sample class lives
-import sample_class
-from sample_class import ASSIGNMENT
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
 
 STRANGERS = (  # what `test_strangers_pages` tries one by one, here on nbgrader's own page
     'mine: <img src=x onerror="window.struck=1"> <script>window.struck=1</script> '
@@ -34,9 +32,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for student in ("no-scaling", "perfect"):
         path = sample_class.submit(folder, student, answers[student])
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        notebook["cells"].append(
-            {"cell_type": "markdown", "id": f"own-{student}", "metadata": {}, "source": STRANGERS}
-        )
+        notebook["cells"].append({"cell_type": "markdown", "id": f"own-{student}", "metadata": {}, "source": STRANGERS})
         path.write_text(json.dumps(notebook), encoding="utf-8")
     released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
     assert released.returncode == 0, released.stdout

@@ -8,8 +8,9 @@ import shutil
 import nbformat
 import pytest
 
-from autograder import catalogue, course, release
-from autograder.points import sentence
+from autograder import catalogue, course
+from autograder.grade.points import sentence
+from autograder.prepare import release
 
 ROOT = course.find_root()
 by_assignment = pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda a: a.id)

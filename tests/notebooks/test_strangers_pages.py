@@ -15,7 +15,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from playwright.sync_api import Browser, Page
 
-from autograder import results
+from autograder.reports import results
 
 MATHJAX = Path("book", "assets", "vendor", "mathjax")
 OVER_THE_PAGE = "position:fixed;top:0;left:0;width:100vw;height:100vh;background-image:url(http://127.0.0.1:1/seen)"

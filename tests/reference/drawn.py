@@ -37,8 +37,17 @@ def ids(seed: int, *shape: int, low: int = 3, high: int = 11) -> Tensor:
 
 def tiny_config(**changes: object) -> ModelConfig:
     """Return a config in which every axis has another size."""
-    values = {"source_vocabulary": 11, "target_vocabulary": 13, "d_model": 12, "heads": 3,
-              "encoder_layers": 2, "decoder_layers": 1, "d_ff": 20, "dropout": 0.1, "max_length": 17}
+    values = {
+        "source_vocabulary": 11,
+        "target_vocabulary": 13,
+        "d_model": 12,
+        "heads": 3,
+        "encoder_layers": 2,
+        "decoder_layers": 1,
+        "d_ff": 20,
+        "dropout": 0.1,
+        "max_length": 17,
+    }
     return ModelConfig(**{**values, **changes})
 
 
@@ -54,6 +63,9 @@ def tiny_model(seed: int = 0, **changes: object) -> Transformer:
             if parameter.dim() == 1:
                 parameter += 0.3 * torch.randn(parameter.shape, generator=drawing, dtype=torch.float64)
             else:
-                parameter.copy_(2 * parameter.shape[-1] ** -0.5 * torch.randn(
-                    parameter.shape, generator=drawing, dtype=torch.float64))
+                parameter.copy_(
+                    2
+                    * parameter.shape[-1] ** -0.5
+                    * torch.randn(parameter.shape, generator=drawing, dtype=torch.float64)
+                )
     return model

@@ -54,4 +54,4 @@ class FileServer:
             handler.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
         handler.end_headers()
         stop = self.breaks_after.pop(0) if self.breaks_after else len(content)
-        handler.wfile.write(content[first:first + stop])
+        handler.wfile.write(content[first : first + stop])

@@ -50,13 +50,19 @@ class ScriptedModel:
     def modules(self) -> Iterator[Any]:
         return iter(())  # nothing in it could be faster
 
-    def decode(self, target_ids: Tensor, encoded: Encoded, cache: WrittenSoFar | None = None,
-               mask: Tensor | None = None, positions: Sequence[int] | None = None) -> Decoded:
+    def decode(
+        self,
+        target_ids: Tensor,
+        encoded: Encoded,
+        cache: WrittenSoFar | None = None,
+        mask: Tensor | None = None,
+        positions: Sequence[int] | None = None,
+    ) -> Decoded:
         self.rows_decoded += len(target_ids)
         written = target_ids if cache is None else cache.append(target_ids)
         if mask is None:
             end = torch.arange(written.shape[1]) + 1
-            mask = (end <= end[-target_ids.shape[1]:, None]).expand(len(written), 1, -1, -1)
+            mask = (end <= end[-target_ids.shape[1] :, None]).expand(len(written), 1, -1, -1)
         hidden = []
         for ids, rows, source, shown in zip(written, mask[:, 0], encoded.memory, encoded.mask, strict=True):
             real = source[shown[0, 0]].tolist()

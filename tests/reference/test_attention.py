@@ -38,8 +38,12 @@ def inputs(draw, leading_axes=None):
     seed = draw(seeds)
     mask = draw_mask(seed, *leading, queries, keys)
     mask[..., draw(st.integers(0, queries - 1)), :] = False
-    return (tensor(seed, *leading, queries, d_k), tensor(seed + 1, *leading, keys, d_k),
-            tensor(seed + 2, *leading, keys, d_v), mask)
+    return (
+        tensor(seed, *leading, queries, d_k),
+        tensor(seed + 1, *leading, keys, d_k),
+        tensor(seed + 2, *leading, keys, d_v),
+        mask,
+    )
 
 
 @both_kernels
@@ -62,10 +66,13 @@ def test_explicit_and_fused_agree_in_output_and_in_every_gradient(fused_path, dr
 @given(drawn=inputs(leading_axes=2), kept=st.sampled_from(["key", "query and key", "batch and key", "all"]))
 def test_explicit_and_fused_agree_on_masks_that_broadcast(fused_path, drawn, kept):
     query, key, value, mask = drawn
-    mask = {"key": mask[0, 0, 0], "query and key": mask[0, 0],
-            "batch and key": mask[:, :1, :1], "all": mask}[kept]
-    torch.testing.assert_close(explicit_attention(query, key, value, mask).output,
-                               fused_path(query, key, value, mask).output, rtol=0, atol=1e-10)
+    mask = {"key": mask[0, 0, 0], "query and key": mask[0, 0], "batch and key": mask[:, :1, :1], "all": mask}[kept]
+    torch.testing.assert_close(
+        explicit_attention(query, key, value, mask).output,
+        fused_path(query, key, value, mask).output,
+        rtol=0,
+        atol=1e-10,
+    )
 
 
 def test_products_take_the_kernel_s_place_on_a_cpu_in_bf16_and_for_a_few_cells_without_gradients():
@@ -104,8 +111,9 @@ def test_a_query_without_keys_gets_zeros_and_sends_no_gradient(path, drawn):
 def test_what_a_masked_key_and_its_value_hold_does_not_matter(path, drawn, poison):
     query, key, value, mask = drawn
     hidden = ~mask.any(-2)  # the keys that no query may see
-    poisoned = path(query, key.masked_fill(hidden[..., None], poison),
-                    value.masked_fill(hidden[..., None], poison), mask).output
+    poisoned = path(
+        query, key.masked_fill(hidden[..., None], poison), value.masked_fill(hidden[..., None], poison), mask
+    ).output
     torch.testing.assert_close(poisoned, path(query, key, value, mask).output, rtol=0, atol=1e-10)
 
 
@@ -115,8 +123,9 @@ def test_the_order_of_the_keys_does_not_matter_and_the_order_of_the_queries_is_k
     query, key, value, mask = drawn
     moved = torch.randperm(key.shape[-2], generator=torch.Generator().manual_seed(seed))
     asked = torch.randperm(query.shape[-2], generator=torch.Generator().manual_seed(seed))
-    permuted = path(query[..., asked, :], key[..., moved, :], value[..., moved, :],
-                    mask[..., asked, :][..., moved]).output
+    permuted = path(
+        query[..., asked, :], key[..., moved, :], value[..., moved, :], mask[..., asked, :][..., moved]
+    ).output
     torch.testing.assert_close(permuted, path(query, key, value, mask).output[..., asked, :])
 
 
@@ -142,17 +151,24 @@ def test_explicit_agrees_with_the_library_where_every_query_sees_a_key(drawn):
 
 def test_the_four_words_have_the_weights_and_outputs_of_the_table():
     output, weights = explicit_attention(WORDS, WORDS, WORDS)
-    expected = torch.tensor([[.221, .221, .109, .449], [.165, .335, .165, .335],
-                             [.165, .335, .335, .165], [.157, .157, .038, .647]])
+    expected = torch.tensor(
+        [
+            [0.221, 0.221, 0.109, 0.449],
+            [0.165, 0.335, 0.165, 0.335],
+            [0.165, 0.335, 0.335, 0.165],
+            [0.157, 0.157, 0.038, 0.647],
+        ]
+    )
     torch.testing.assert_close(weights, expected, rtol=0, atol=6e-4)  # the table has three digits
-    expected = torch.tensor([[1.340, .330], [1.170, .500], [.830, .670], [1.609, .196]])
+    expected = torch.tensor([[1.340, 0.330], [1.170, 0.500], [0.830, 0.670], [1.609, 0.196]])
     torch.testing.assert_close(output, expected, rtol=0, atol=6e-4)
 
 
 def test_the_four_words_have_the_causal_weights_of_the_table():
     weights = attention_weights(WORDS, WORDS, causal_mask(4))
-    expected = torch.tensor([[1, 0, 0, 0], [.330, .670, 0, 0],
-                             [.198, .401, .401, 0], [.157, .157, .038, .647]])
+    expected = torch.tensor(
+        [[1, 0, 0, 0], [0.330, 0.670, 0, 0], [0.198, 0.401, 0.401, 0], [0.157, 0.157, 0.038, 0.647]]
+    )
     torch.testing.assert_close(weights, expected, rtol=0, atol=6e-4)
 
 
@@ -170,9 +186,15 @@ def test_the_fused_path_has_no_weights():
 
 
 @both_paths
-@pytest.mark.parametrize(("name", "shapes"), [
-    ("key", ((2, 4, 5), (2, 6, 3), (2, 6, 7))), ("value", ((2, 4, 5), (2, 6, 5), (2, 4, 7))),
-    ("key", ((2, 4, 5), (3, 6, 5), (3, 6, 7))), ("query", ((5,), (6, 5), (6, 7)))])
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("key", ((2, 4, 5), (2, 6, 3), (2, 6, 7))),
+        ("value", ((2, 4, 5), (2, 6, 5), (2, 4, 7))),
+        ("key", ((2, 4, 5), (3, 6, 5), (3, 6, 7))),
+        ("query", ((5,), (6, 5), (6, 7))),
+    ],
+)
 def test_a_shape_that_does_not_fit_is_refused_by_name(path, name, shapes):
     with pytest.raises(ValueError, match=f"{name}: expected shape"):
         path(*(torch.zeros(shape) for shape in shapes))

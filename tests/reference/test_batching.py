@@ -57,7 +57,8 @@ def test_batches_come_in_another_order_for_another_generator():
     orders = [token_batches(lengths, 40, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert [max(map(lengths.__getitem__, batch)) for batch in orders[0]] != sorted(
-        max(map(lengths.__getitem__, batch)) for batch in orders[0])
+        max(map(lengths.__getitem__, batch)) for batch in orders[0]
+    )
 
 
 def test_an_item_that_fits_no_batch_is_named():
@@ -70,7 +71,7 @@ def test_labels_end_in_eos_and_the_input_is_the_labels_shifted():
         for labels, target_input, source in zip(batch.target_labels, batch.target_input, batch.source, strict=True):
             real = labels[labels != 0].tolist()
             assert real[-1] == 2 and real[-2] == 2000
-            assert target_input.tolist()[:len(real)] == [1, *real[:-1]]
+            assert target_input.tolist()[: len(real)] == [1, *real[:-1]]
             assert source[source != 0].tolist() == [*[each - 1000 for each in real[:-2]][::-1], 2]
 
 

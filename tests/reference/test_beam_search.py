@@ -47,14 +47,17 @@ def obvious_search(script, source, beam, max_length, exponent):
     """Search one sentence with lists alone."""
     alive, finished = [([BOS], 0.0)], []
     for length in range(1, max_length + 1):
-        options = [([*ids, token], score + added) for ids, score in alive
-                   for token, added in enumerate(log_probabilities(script, source, ids))]
+        options = [
+            ([*ids, token], score + added)
+            for ids, score in alive
+            for token, added in enumerate(log_probabilities(script, source, ids))
+        ]
         options.sort(key=lambda option: -option[1])
-        finished += [(ids, score / length ** exponent) for ids, score in options[:beam] if ids[-1] == EOS]
+        finished += [(ids, score / length**exponent) for ids, score in options[:beam] if ids[-1] == EOS]
         alive = [option for option in options if option[0][-1] != EOS][:beam]
         if len(finished) >= beam:
             break
-    cut = [(ids, score / max_length ** exponent) for ids, score in alive]
+    cut = [(ids, score / max_length**exponent) for ids, score in alive]
     ranked = sorted(finished, key=lambda option: -option[1]) + sorted(cut, key=lambda option: -option[1])
     return ranked[:beam]
 
@@ -68,8 +71,7 @@ def assert_same(found, expected):
 def test_a_beam_wide_enough_ranks_every_answer_there_is(seed, exponent):
     model, source = scripted(seed), [4, 7]
     answers = list(every_answer(max_length=3))
-    scored = [(ids, log_probability(model.script, source, ids) / (len(ids) - 1) ** exponent)
-              for ids in answers]
+    scored = [(ids, log_probability(model.script, source, ids) / (len(ids) - 1) ** exponent) for ids in answers]
     scored.sort(key=lambda answer: (answer[0][-1] != EOS, -answer[1]))
     (found,) = beam_search(model, torch.tensor([source]), len(answers), 3, exponent)
     assert_same(found, scored)
@@ -92,8 +94,8 @@ def test_a_beam_of_one_is_greedy(seed, exponent, norm_first):
     source[1, 4:] = source[3, 2:] = 0
     greedy, beams = greedy_decode(model, source, 12), beam_search(model, source, 1, 12, exponent)
     for row, found in zip(greedy.tolist(), beams, strict=True):
-        (ids, _), = found
-        assert ids == row[:len(ids)] and set(row[len(ids):]) <= {0}
+        ((ids, _),) = found
+        assert ids == row[: len(ids)] and set(row[len(ids) :]) <= {0}
 
 
 @given(seeds, exponents, st.integers(1, 5))
@@ -104,7 +106,7 @@ def test_a_transformer_s_scores_are_those_of_its_logits_and_the_best_comes_first
     for row, found in enumerate(beam_search(model, source, beam, 9, exponent)):
         for ids, score in found:
             target = torch.tensor([ids])
-            logits = model(source[row:row + 1], target[:, :-1]).log_softmax(-1)[0]
+            logits = model(source[row : row + 1], target[:, :-1]).log_softmax(-1)[0]
             log_p = logits.gather(1, target[0, 1:, None]).sum().item()
             assert score == pytest.approx(log_p / (len(ids) - 1) ** exponent)
         finished = [hypothesis.score for hypothesis in found if hypothesis.ids[-1] == EOS]
@@ -116,8 +118,12 @@ def test_a_transformer_s_scores_are_those_of_its_logits_and_the_best_comes_first
 def worked_example(source, target):
     """Chapter 11: P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9."""
     a, b = 3, 4
-    after = {(): {a: .5, b: .4, EOS: .1}, (a,): {a: .4, b: .3, EOS: .3}, (b,): {EOS: .9, a: .1},
-             (a, a): {EOS: .8, b: .2}}
+    after = {
+        (): {a: 0.5, b: 0.4, EOS: 0.1},
+        (a,): {a: 0.4, b: 0.3, EOS: 0.3},
+        (b,): {EOS: 0.9, a: 0.1},
+        (a, a): {EOS: 0.8, b: 0.2},
+    }
     probability = after.get(tuple(target[1:]), {EOS: 1.0})
     return [math.log(probability.get(id, 1e-9)) for id in range(VOCABULARY)]
 
@@ -126,12 +132,12 @@ def test_the_worked_example_is_lost_by_greedy_and_found_by_two_beams():
     model = ScriptedModel(worked_example, tiny_config(target_vocabulary=VOCABULARY))
     greedy, best = (beam_search(model, torch.tensor([[4]]), beam, 5, 0.0)[0][0] for beam in (1, 2))
     assert (greedy.ids, best.ids) == ([BOS, 3, 3, EOS], [BOS, 4, EOS])
-    assert math.exp(greedy.score) == pytest.approx(.16) and math.exp(best.score) == pytest.approx(.36)
+    assert math.exp(greedy.score) == pytest.approx(0.16) and math.exp(best.score) == pytest.approx(0.36)
 
 
 def test_a_larger_exponent_favors_a_longer_answer():
     def script(source, target):
-        probability = {0: {EOS: .5, 3: .5}, 1: {4: .9, EOS: .1}, 2: {EOS: .9, 4: .1}}[min(len(target) - 1, 2)]
+        probability = {0: {EOS: 0.5, 3: 0.5}, 1: {4: 0.9, EOS: 0.1}, 2: {EOS: 0.9, 4: 0.1}}[min(len(target) - 1, 2)]
         return [math.log(probability.get(id, 1e-9)) for id in range(VOCABULARY)]
 
     model, source = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY)), torch.tensor([[4]])
@@ -164,9 +170,14 @@ def test_no_beam_and_dropout_are_refused():
         beam_search(tiny_model().train(), torch.tensor([[4]]), 2, 5, 1.0)
 
 
-@pytest.mark.parametrize("decode", [
-    lambda model, source: greedy_decode(model, source, 0), lambda model, source: beam_search(model, source, 2, 0, 1.0),
-    lambda model, source: sample_decode(model, source, 0, torch.Generator())])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda model, source: greedy_decode(model, source, 0),
+        lambda model, source: beam_search(model, source, 2, 0, 1.0),
+        lambda model, source: sample_decode(model, source, 0, torch.Generator()),
+    ],
+)
 def test_a_translation_has_room_for_a_token(decode):
     with pytest.raises(ValueError, match="max_length: expected at least 1, got 0"):
         decode(tiny_model(), torch.tensor([[4]]))

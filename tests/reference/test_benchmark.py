@@ -42,8 +42,10 @@ def test_every_peer_is_measured_at_every_work_and_the_result_is_written(small, t
     content = json.loads((tmp_path / record.RESULT_FILE).read_text())
     assert sorted(content) == ["machine", "rows"] and {"device", "threads", "torch"} <= set(content["machine"])
     assert len(content["rows"]) == len(rows) and all(list(row) == FIELDS for row in content["rows"])
-    of = {work: {row["peer"] for row in content["rows"] if row["work"] == work and row["precision"] == "fp32"}
-          for work in record.WORKS}
+    of = {
+        work: {row["peer"] for row in content["rows"] if row["work"] == work and row["precision"] == "fp32"}
+        for work in record.WORKS
+    }
     installed = {"x-transformers"} if training.find_spec("x_transformers") else set()
     assert of["training"] == (PEERS - {"x-transformers"}) | installed
     assert of["greedy"] == {"naive", "Hugging Face Marian", "CTranslate2", "CTranslate2 int8"}
@@ -56,8 +58,10 @@ def test_every_peer_is_measured_at_every_work_and_the_result_is_written(small, t
 
 def test_a_part_measured_anew_leaves_the_other_parts(tmp_path):
     path, described = tmp_path / "benchmark.json", {"device": "one"}
-    one, two, three = (contest.Row(work, "d256", "fp32", "peer", ours, 1.0, ours, None)
-                       for work, ours in (("training", 1.0), ("greedy", 2.0), ("training", 3.0)))
+    one, two, three = (
+        contest.Row(work, "d256", "fp32", "peer", ours, 1.0, ours, None)
+        for work, ours in (("training", 1.0), ("greedy", 2.0), ("training", 3.0))
+    )
     for rows in ([one, two], [three]):
         record.write(path, described, rows)
     assert [row["ours"] for row in json.loads(path.read_text())["rows"]] == [2.0, 3.0]
@@ -83,12 +87,21 @@ def test_contenders_take_turns_and_the_median_round_counts(monkeypatch):
 
 
 def test_beside_fp32_stands_no_peer_in_bf16_and_beside_bf16_stand_all():
-    contenders = [Contender(OURS, "fp32", int), Contender(OURS, "bf16", int), Contender("peer", "fp32", int),
-                  Contender("peer, autocast", "bf16", int), Contender("8 bits", "int8", int)]
+    contenders = [
+        Contender(OURS, "fp32", int),
+        Contender(OURS, "bf16", int),
+        Contender("peer", "fp32", int),
+        Contender("peer, autocast", "bf16", int),
+        Contender("8 bits", "int8", int),
+    ]
     rows = rows_of("greedy", "d256", contenders, [10.0, 30.0, 5.0, 6.0, 40.0], lambda precision, speed: None)
     assert [(row.precision, row.peer, row.theirs) for row in rows] == [
-        ("fp32", "peer", 5.0), ("fp32", "8 bits", 40.0),
-        ("bf16", "peer", 5.0), ("bf16", "peer, autocast", 6.0), ("bf16", "8 bits", 40.0)]
+        ("fp32", "peer", 5.0),
+        ("fp32", "8 bits", 40.0),
+        ("bf16", "peer", 5.0),
+        ("bf16", "peer, autocast", 6.0),
+        ("bf16", "8 bits", 40.0),
+    ]
     assert rows[0].ratio == 2.0 and rows[-1].ratio == 0.75
 
 
@@ -100,7 +113,7 @@ def test_everyone_trains_on_the_same_batches():
 
 def test_the_operations_of_a_token_are_about_six_for_each_weight_it_meets():
     config = run.model_config("d256")
-    weights = 3 * (4 * 256 ** 2 + 2 * 256 * 1_024) + 3 * (8 * 256 ** 2 + 2 * 256 * 1_024) + 8_000 * 256
+    weights = 3 * (4 * 256**2 + 2 * 256 * 1_024) + 3 * (8 * 256**2 + 2 * 256 * 1_024) + 8_000 * 256
     # attention's own products are 4 % on top; sources are 7 % shorter than targets, so fewer tokens meet the encoder
     assert run.operations_per_token(config) == pytest.approx(6 * weights, rel=0.05)
 
@@ -120,7 +133,7 @@ def test_greedy_translations_are_the_same_in_every_library(small, tmp_path):
         (found,) = translator.translate_batch([[str(id) for id in sentence]], beam_size=1, max_decoding_length=length)
         generated = marian.generate(torch.tensor([sentence]), num_beams=1, do_sample=False, max_new_tokens=length)
         for theirs in (map(int, found.hypotheses[0]), generated[0].tolist()):  # an endless one is cut at its own place
-            assert [id for id in theirs if id not in special][:len(words)] == words
+            assert [id for id in theirs if id not in special][: len(words)] == words
 
 
 def test_a_trained_talker_is_trained_once(small, tmp_path):

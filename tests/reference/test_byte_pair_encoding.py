@@ -33,7 +33,17 @@ def test_counting_the_corpus_several_times_changes_nothing(corpus, times):
 
 def test_the_ten_merges_of_the_worked_example():
     assert ["".join(pair) for pair in learn_merges(CORPUS, 10)] == [
-        "es", "est", "est</w>", "lo", "low", "ew", "ewest</w>", "newest</w>", "low</w>", "dest</w>"]
+        "es",
+        "est",
+        "est</w>",
+        "lo",
+        "low",
+        "ew",
+        "ewest</w>",
+        "newest</w>",
+        "low</w>",
+        "dest</w>",
+    ]
 
 
 def test_of_equally_frequent_pairs_the_smaller_comes_first():

@@ -110,6 +110,7 @@ def test_a_tokenizer_of_another_size_is_refused_by_its_field(tmp_path):
 
 def test_a_weight_of_another_shape_is_refused_by_its_name(folder):
     from safetensors import safe_open
+
     path = folder / MODEL_FILE
     with safe_open(path, framework="pt") as file:
         header = file.metadata()

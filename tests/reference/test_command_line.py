@@ -65,7 +65,8 @@ def test_an_output_that_is_a_file_is_said_before_any_work(command, checkpoint, t
     source = ["--checkpoint", str(checkpoint)] if command[0] == "export" else []
     assert main([*command, *source, "--output", str(taken), "--device", "cpu"]) == 2
     assert capsys.readouterr().err == (
-        f"transformer_ref: output: expected a folder to write into, got {taken} (Not a directory)\n")
+        f"transformer_ref: output: expected a folder to write into, got {taken} (Not a directory)\n"
+    )
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
@@ -115,14 +116,29 @@ def text_files(tmp_path):
     return folder
 
 
-def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_counted(text_files, tmp_path, capsys,
-                                                                                    monkeypatch):
+def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_counted(
+    text_files, tmp_path, capsys, monkeypatch
+):
     small = dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=24)
     monkeypatch.setitem(RECIPES["files"].model, "norm_first", True)
     monkeypatch.setitem(recipes.SIZES, "base", small)
     output, data = tmp_path / "trained", ["--data-dir", str(text_files)]
-    arguments = ["--corpus", "files", "--target", "it", "--steps", "2", "--size", "base", "--accumulation", "3",
-                 "--device", "cpu", "--output", str(output)]
+    arguments = [
+        "--corpus",
+        "files",
+        "--target",
+        "it",
+        "--steps",
+        "2",
+        "--size",
+        "base",
+        "--accumulation",
+        "3",
+        "--device",
+        "cpu",
+        "--output",
+        str(output),
+    ]
     assert main(["train", *arguments, *data]) == 0
     assert "train: left out 2 pairs with an empty side and 2 with more than 255 tokens" in capsys.readouterr().err
     assert main(["evaluate", "--checkpoint", str(output), "--beam", "1", "--device", "cpu", *data]) == 0
@@ -143,18 +159,22 @@ def test_patience_ends_a_training_that_stopped_learning_and_keeps_its_best_model
 
 
 def test_translate_writes_one_line_a_sentence(checkpoint, capsys):
-    assert main(
-        ["translate", "--checkpoint",
-         str(checkpoint), "--beam", "1", "I closed the windows.", "She went."]) == 0
+    assert (
+        main(["translate", "--checkpoint", str(checkpoint), "--beam", "1", "I closed the windows.", "She went."]) == 0
+    )
     assert len(capsys.readouterr().out.split("\n")) == 3
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
 def test_translate_computes_in_the_precision_asked_for(precision, checkpoint, capsys, monkeypatch):
     import transformer_ref.__main__ as command_line
+
     seen, translate = [], command_line.Translator.translate
-    monkeypatch.setattr(command_line.Translator, "translate", lambda self, *rest, **named: (
-        seen.append(self.model.output.weight.dtype), translate(self, *rest, **named))[1])
+    monkeypatch.setattr(
+        command_line.Translator,
+        "translate",
+        lambda self, *rest, **named: (seen.append(self.model.output.weight.dtype), translate(self, *rest, **named))[1],
+    )
     assert main(["translate", "--checkpoint", str(checkpoint), "--precision", precision, "She went."]) == 0
     wanted = {"fp32": [torch.float32], "bf16": [torch.bfloat16], "auto": [torch.float32, torch.bfloat16]}
     assert seen[0] in wanted[precision] and len(capsys.readouterr().out.split("\n")) == 2
@@ -169,6 +189,7 @@ def test_translate_reads_stdin_and_keeps_empty_lines(checkpoint, capsys, monkeyp
 
 def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monkeypatch):
     import transformer_ref.__main__ as command_line
+
     monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--split", "held_out", "--beam", "1"]) == 0
     shown = capsys.readouterr().out
@@ -176,25 +197,32 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
         assert words in shown
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["translate", "--checkpoint", "no/where", "Hello."], "checkpoint: expected the file no/where/model.safetensors"),
-    (["translate", "--checkpoint", "no/where", "--device", "cuda:99", "Hello."], "device: expected"),
-    (["export", "--format", "onnx", "--quantization", "int8", "--output", "x"], "quantization: expected none"),
-    (["benchmark", "--record", "--output", "no/where"], "benchmark: expected the file no/where/benchmark.json"),
-    (["benchmark", "--repeats", "0"], "repeats: expected at least 1, got 0"),
-    (["train", "--device", "tpu"], "device: expected"),
-    (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
-    (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
-    (["train", "--accumulation", "0"], "accumulation: expected at least 1, got 0"),
-    (["train", "--corpus", "wmt14"], "data: expected a folder by --data-dir, got none; the parallel texts of"),
-    (["train", "--corpus", "multi30k", "--target", "en"], "target: expected another language than the source"),
-    (["train", "--corpus", "multi30k", "--target", "it"], "target: expected one of en, de, fr"),
-    (["train", "--target", "de"], 'languages: expected "en" to "it"'),
-    (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
-    (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["translate", "--checkpoint", "no/where", "Hello."],
+            "checkpoint: expected the file no/where/model.safetensors",
+        ),
+        (["translate", "--checkpoint", "no/where", "--device", "cuda:99", "Hello."], "device: expected"),
+        (["export", "--format", "onnx", "--quantization", "int8", "--output", "x"], "quantization: expected none"),
+        (["benchmark", "--record", "--output", "no/where"], "benchmark: expected the file no/where/benchmark.json"),
+        (["benchmark", "--repeats", "0"], "repeats: expected at least 1, got 0"),
+        (["train", "--device", "tpu"], "device: expected"),
+        (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
+        (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
+        (["train", "--accumulation", "0"], "accumulation: expected at least 1, got 0"),
+        (["train", "--corpus", "wmt14"], "data: expected a folder by --data-dir, got none; the parallel texts of"),
+        (["train", "--corpus", "multi30k", "--target", "en"], "target: expected another language than the source"),
+        (["train", "--corpus", "multi30k", "--target", "it"], "target: expected one of en, de, fr"),
+        (["train", "--target", "de"], 'languages: expected "en" to "it"'),
+        (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
+        (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
+    ],
+)
 def test_a_mistake_is_one_line_and_status_two_and_leaves_nothing_behind(
-        arguments, message, capsys, monkeypatch, tmp_path):
+    arguments, message, capsys, monkeypatch, tmp_path
+):
     monkeypatch.delenv("MULTI30K_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
@@ -215,8 +243,9 @@ def test_an_unknown_split_is_one_line_and_status_two(checkpoint, capsys):
     assert "split: expected one of train, validation, test, held_out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("kind", "files"), [
-    ("onnx", {"encoder.onnx", "decoder.onnx"}), ("ctranslate2", {"model.bin", "config.json"})])
+@pytest.mark.parametrize(
+    ("kind", "files"), [("onnx", {"encoder.onnx", "decoder.onnx"}), ("ctranslate2", {"model.bin", "config.json"})]
+)
 def test_export_writes_what_the_other_library_reads(kind, files, checkpoint, tmp_path, capsys):
     pytest.importorskip(kind)
     assert main(["export", "--checkpoint", str(checkpoint), "--format", kind, "--output", str(tmp_path)]) == 0
@@ -242,6 +271,7 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
     from transformer_ref.data.grammar import build_corpus
     from transformer_ref.evaluation import exact_match, sense_accuracy
     from transformer_ref.translate import Translator
+
     monkeypatch.setattr(recipes, "build_corpus", build_corpus)
     assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 0
     translator, corpus = Translator(*load_checkpoint(tmp_path)[:3]), build_corpus()
@@ -253,17 +283,22 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
         assert exact_match(translations, [pair.italian for pair in pairs]) >= exact
         assert sense_accuracy(translations, pairs) >= senses
     assert translator.translate(["I closed the windows.", "I bought a new Windows for my computer."]) == [
-        "Ho chiuso le finestre.", "Ho comprato un nuovo Windows per il mio computer."]
+        "Ho chiuso le finestre.",
+        "Ho comprato un nuovo Windows per il mio computer.",
+    ]
     assert RECIPES["grammar"].training.minutes is None
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_reader_who_leaves_early_sees_no_traceback(lines):
-    code = ("import sys; from transformer_ref import __main__ as command; "
-            f"command.run_translate = lambda options: print('una riga\\n' * {lines}); "
-            "sys.stdin.readline(); sys.exit(command.main(['translate', 'a line']))")
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
+    code = (
+        "import sys; from transformer_ref import __main__ as command; "
+        f"command.run_translate = lambda options: print('una riga\\n' * {lines}); "
+        "sys.stdin.readline(); sys.exit(command.main(['translate', 'a line']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.close()
         process.stdin.write(b"now\n")
         process.stdin.close()

@@ -35,23 +35,25 @@ def test_a_config_cannot_be_changed_after_it_was_checked():
         tiny_config().heads = 5
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"d_model": 10}, r"d_model: expected a multiple of heads \(3\), got 10"),
-    ({"heads": 0}, "heads: expected at least 1, got 0"),
-    ({"d_ff": -1}, "d_ff: expected at least 1, got -1"),
-    ({"max_length": 0}, "max_length: expected at least 1, got 0"),
-    ({"dropout": 1.0}, r"dropout: expected a probability in \[0, 1\), got 1.0"),
-    ({"pad": 11}, "pad: expected an id of both vocabularies, from 0 to 10, got 11"),
-    ({"eos": -1}, "eos: expected an id of both vocabularies, from 0 to 10, got -1"),
-    ({"tie_embeddings": True}, "tie_embeddings: expected source_vocabulary equal to .*, got 11 and 13"),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 10}, r"d_model: expected a multiple of heads \(3\), got 10"),
+        ({"heads": 0}, "heads: expected at least 1, got 0"),
+        ({"d_ff": -1}, "d_ff: expected at least 1, got -1"),
+        ({"max_length": 0}, "max_length: expected at least 1, got 0"),
+        ({"dropout": 1.0}, r"dropout: expected a probability in \[0, 1\), got 1.0"),
+        ({"pad": 11}, "pad: expected an id of both vocabularies, from 0 to 10, got 11"),
+        ({"eos": -1}, "eos: expected an id of both vocabularies, from 0 to 10, got -1"),
+        ({"tie_embeddings": True}, "tie_embeddings: expected source_vocabulary equal to .*, got 11 and 13"),
+    ],
+)
 def test_a_value_out_of_range_is_refused_by_name(changes, message):
     with pytest.raises(ValueError, match=message):
         tiny_config(**changes)
 
 
-@pytest.mark.parametrize("changes", [
-    {"heads": 3.0}, {"heads": True}, {"norm_first": "pre"}, {"dropout": "0.1"}])
+@pytest.mark.parametrize("changes", [{"heads": 3.0}, {"heads": True}, {"norm_first": "pre"}, {"dropout": "0.1"}])
 def test_a_value_of_another_type_is_refused_by_name(changes):
     with pytest.raises(TypeError, match=f"{next(iter(changes))}: expected"):
         tiny_config(**changes)

@@ -47,8 +47,17 @@ def test_the_rate_of_this_machine_is_a_number_of_operations_a_second():
     assert 1e8 < product_rate(TrainingConfig(), CPU) < 1e15
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 seconds"), (89, "89 seconds"), (100, "2 minutes"),
-                                                (5_000, "83 minutes"), (6_000, "2 hours"), (400_000, "5 days"),
-                                                (1e9, "11,574 days")])
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.4, "0 seconds"),
+        (89, "89 seconds"),
+        (100, "2 minutes"),
+        (5_000, "83 minutes"),
+        (6_000, "2 hours"),
+        (400_000, "5 days"),
+        (1e9, "11,574 days"),
+    ],
+)
 def test_a_duration_is_said_in_the_unit_that_suits_it(seconds, words):
     assert about(seconds) == words

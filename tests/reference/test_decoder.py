@@ -30,8 +30,9 @@ def source_mask(seed, batch, source):
 def test_a_layer_agrees_with_torch_under_causal_and_padding_masks(dtype, norm_first, drawn, seed):
     batch, target, source, heads, d_head, d_ff = drawn
     d_model = heads * d_head
-    theirs = shaken(nn.TransformerDecoderLayer(d_model, heads, d_ff, batch_first=True, norm_first=norm_first,
-                                               dtype=dtype), seed).eval()
+    theirs = shaken(
+        nn.TransformerDecoderLayer(d_model, heads, d_ff, batch_first=True, norm_first=norm_first, dtype=dtype), seed
+    ).eval()
     ours = DecoderLayer(d_model, heads, d_ff, dropout=0.1, norm_first=norm_first).to(dtype).eval()
     copy_decoder_layer(ours, theirs)
     x = tensor(seed, batch, target, d_model, dtype=dtype)
@@ -44,8 +45,9 @@ def test_a_layer_agrees_with_torch_under_causal_and_padding_masks(dtype, norm_fi
 @given(seed=seeds)
 def test_a_stack_agrees_with_torch_whose_last_norm_we_have_in_pre_norm_only(norm_first, seed):
     config = tiny_config(norm_first=norm_first, decoder_layers=3)
-    layer = nn.TransformerDecoderLayer(config.d_model, config.heads, config.d_ff, batch_first=True,
-                                       norm_first=norm_first, dtype=torch.float64)
+    layer = nn.TransformerDecoderLayer(
+        config.d_model, config.heads, config.d_ff, batch_first=True, norm_first=norm_first, dtype=torch.float64
+    )
     last = nn.LayerNorm(config.d_model, dtype=torch.float64) if norm_first else None
     theirs = shaken(nn.TransformerDecoder(layer, 3, norm=last), seed).eval()
     ours = Decoder(config).double().eval()

@@ -22,10 +22,16 @@ def server():
 @pytest.fixture
 def fetch(tmp_path, server):
     """Return what downloads the file and gives back its path."""
+
     def run(*mirrors: str, stream: io.StringIO | None = None):
         path = tmp_path / "deep" / NAME
-        download(path, mirrors or [server.address], len(CONTENT), hashlib.sha256(CONTENT).hexdigest(),
-                 stream or io.StringIO())
+        download(
+            path,
+            mirrors or [server.address],
+            len(CONTENT),
+            hashlib.sha256(CONTENT).hexdigest(),
+            stream or io.StringIO(),
+        )
         assert path.read_bytes() == CONTENT
         return path
 

@@ -30,7 +30,7 @@ def test_features_are_dropped_independently_of_their_neighbors_and_of_the_next_c
     first, second = ((factors(torch.empty(400, 1_001), 0.5) > 0).float() - 0.5 for _ in range(2))
     pairs = [(first[:, :-1], first[:, 1:]), (first[:, :-4], first[:, 4:]), (first[:-1], first[1:]), (first, second)]
     for one, other in pairs:
-        assert abs((one * other).mean().item()) < 0.25 * 5 / 400_000 ** 0.5  # products of +-1/2, five deviations
+        assert abs((one * other).mean().item()) < 0.25 * 5 / 400_000**0.5  # products of +-1/2, five deviations
 
 
 def test_equal_seeds_drop_alike_and_other_seeds_do_not():

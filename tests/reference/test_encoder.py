@@ -27,8 +27,9 @@ def key_mask(seed, batch, source):
 def test_a_layer_agrees_with_torch_under_a_padding_mask(dtype, norm_first, drawn, seed):
     batch, source, heads, d_head, d_ff = drawn
     d_model = heads * d_head
-    theirs = shaken(nn.TransformerEncoderLayer(d_model, heads, d_ff, batch_first=True, norm_first=norm_first,
-                                               dtype=dtype), seed)
+    theirs = shaken(
+        nn.TransformerEncoderLayer(d_model, heads, d_ff, batch_first=True, norm_first=norm_first, dtype=dtype), seed
+    )
     theirs.eval()
     ours = EncoderLayer(d_model, heads, d_ff, dropout=0.1, norm_first=norm_first).to(dtype).eval()
     copy_encoder_layer(ours, theirs)
@@ -41,8 +42,9 @@ def test_a_layer_agrees_with_torch_under_a_padding_mask(dtype, norm_first, drawn
 @given(seed=seeds)
 def test_a_stack_agrees_with_torch_whose_last_norm_we_have_in_pre_norm_only(norm_first, seed):
     config = tiny_config(norm_first=norm_first, encoder_layers=3)
-    layer = nn.TransformerEncoderLayer(config.d_model, config.heads, config.d_ff, batch_first=True,
-                                       norm_first=norm_first, dtype=torch.float64)
+    layer = nn.TransformerEncoderLayer(
+        config.d_model, config.heads, config.d_ff, batch_first=True, norm_first=norm_first, dtype=torch.float64
+    )
     last = nn.LayerNorm(config.d_model, dtype=torch.float64) if norm_first else None
     theirs = shaken(nn.TransformerEncoder(layer, 3, norm=last, enable_nested_tensor=False), seed).eval()
     ours = Encoder(config).double().eval()

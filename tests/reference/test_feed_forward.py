@@ -11,7 +11,7 @@ from transformer_ref.model.feed_forward import FeedForward
 def test_each_token_gets_what_it_would_get_alone(drawn, seed):
     batch, length, d_model, d_ff = drawn
     feed_forward, x = FeedForward(d_model, d_ff).double(), tensor(seed, batch, length, d_model)
-    alone = torch.stack([feed_forward(x[:, t:t + 1])[:, 0] for t in range(length)], dim=1)
+    alone = torch.stack([feed_forward(x[:, t : t + 1])[:, 0] for t in range(length)], dim=1)
     torch.testing.assert_close(feed_forward(x), alone)
 
 

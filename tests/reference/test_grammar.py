@@ -29,8 +29,27 @@ PLURAL_DETERMINERS = {"these": "this", "those": "that"}
 DETERMINERS = ("the", "a", "an", "this", "that", "some", "two", "three", "many", *italian.POSSESSIVES)
 VOWELS = "aeiouàèéìòùh"
 ELIDED = ("l'", "un'", "dell'", "all'", "dall'", "nell'", "sull'", "quell'", "quest'", "bell'")
-UNELIDED = ("lo", "la", "una", "questo", "questa", "quello", "quella", "dello", "della", "allo", "alla", "nello",
-            "nella", "sullo", "sulla", "dallo", "dalla", "bello", "bella")
+UNELIDED = (
+    "lo",
+    "la",
+    "una",
+    "questo",
+    "questa",
+    "quello",
+    "quella",
+    "dello",
+    "della",
+    "allo",
+    "alla",
+    "nello",
+    "nella",
+    "sullo",
+    "sulla",
+    "dallo",
+    "dalla",
+    "bello",
+    "bella",
+)
 BEFORE_LO = ("lo", "uno", "dello", "allo", "dallo", "nello", "sullo", "quello", "bello", "buono")
 BEFORE_IL = ("il", "del", "al", "dal", "nel", "sul", "quel", "bel")
 BEFORE_GLI = ("gli", "degli", "agli", "dagli", "negli", "sugli", "quegli", "begli")
@@ -54,11 +73,19 @@ def phrase(text: str) -> NounPhrase:
     text, _, group = text.partition("|")
     *words, last = text.split()
     determiner = words.pop(0) if words and words[0] in (*DETERMINERS, *PLURAL_DETERMINERS) else ""
-    known = [ambiguous_noun(last.lower(), group)] if group and last.lower() in lexicon.AMBIGUOUS else [
-        ambiguous_noun(word, group) for word in lexicon.AMBIGUOUS if group in lexicon.AMBIGUOUS[word][3]
-    ] if group else list(nouns().values())
-    noun, number = next((noun, number) for noun in known for form, number in
-                        ((noun.english, "s"), (noun.english_plural, "p")) if form.lower() == last.lower())
+    known = (
+        [ambiguous_noun(last.lower(), group)]
+        if group and last.lower() in lexicon.AMBIGUOUS
+        else [ambiguous_noun(word, group) for word in lexicon.AMBIGUOUS if group in lexicon.AMBIGUOUS[word][3]]
+        if group
+        else list(nouns().values())
+    )
+    noun, number = next(
+        (noun, number)
+        for noun in known
+        for form, number in ((noun.english, "s"), (noun.english_plural, "p"))
+        if form.lower() == last.lower()
+    )
     if noun.only_plural and last[0].islower():
         number = "p"
     if last[0].isupper() and group:
@@ -78,21 +105,53 @@ def subject(text: str):
     return next((each for each in pronouns() if each.english == text), None) or phrase(text)
 
 
-def described(who, when, does=None, quality=None, what=None, where=None, negative=False, asks=False, time=None,
-              first=False, opening=None, then=None, then_who=None, then_not=False) -> Sentence:
-    clause = Clause(subject(who), when, verbs()[does] if does else None, adjectives()[quality] if quality else None,
-                    negative, phrase(what) if what else None, (attached(where),) if where else ())
+def described(
+    who,
+    when,
+    does=None,
+    quality=None,
+    what=None,
+    where=None,
+    negative=False,
+    asks=False,
+    time=None,
+    first=False,
+    opening=None,
+    then=None,
+    then_who=None,
+    then_not=False,
+) -> Sentence:
+    clause = Clause(
+        subject(who),
+        when,
+        verbs()[does] if does else None,
+        adjectives()[quality] if quality else None,
+        negative,
+        phrase(what) if what else None,
+        (attached(where),) if where else (),
+    )
     second = then and Clause(subject(then_who or who), when, verbs()[then], None, then_not, Reference(clause.object))
     times = {english: (english, italian) for pairs in lexicon.TIMES.values() for english, italian in pairs}
-    return Sentence(clause, attached(opening) if opening else None, times[time] if time else None, first, asks,
-                    ("but" if then_not else "and") if then else None, second, then_who is None)
+    return Sentence(
+        clause,
+        attached(opening) if opening else None,
+        times[time] if time else None,
+        first,
+        asks,
+        ("but" if then_not else "and") if then else None,
+        second,
+        then_who is None,
+    )
 
 
 @pytest.mark.parametrize(("english_phrase", "italian_phrase"), PHRASES.items())
 def test_noun_phrase_is_what_a_grammarian_writes(english_phrase, italian_phrase):
     begins_with_preposition = english_phrase.startswith(tuple(each + " " for each in lexicon.PREPOSITIONS))
-    words = (italian.attachment(attached(english_phrase)) if begins_with_preposition
-             else italian.noun_phrase(phrase(english_phrase)))
+    words = (
+        italian.attachment(attached(english_phrase))
+        if begins_with_preposition
+        else italian.noun_phrase(phrase(english_phrase))
+    )
     assert " ".join(words).replace("' ", "'") == italian_phrase
 
 
@@ -117,8 +176,12 @@ def words_of(sentence: str) -> list[str]:
 
 def neighbors(sentences) -> set[tuple[str, str]]:
     """Return every pair of neighboring words, those with a mark between them left out."""
-    return {pair for sentence in sentences for part in re.split(r"[.,?]", sentence)
-            for pair in itertools.pairwise(words_of(part))}
+    return {
+        pair
+        for sentence in sentences
+        for part in re.split(r"[.,?]", sentence)
+        for pair in itertools.pairwise(words_of(part))
+    }
 
 
 def takes_lo(word: str) -> bool:
@@ -149,16 +212,21 @@ def test_masculine_articles_fit_the_sound_that_follows(italian_sentences):
 
 def test_no_preposition_stands_before_an_article_it_must_join(italian_sentences):
     articles = ("il", "lo", "l'", "la", "i", "gli", "le")
-    wrong = [pair for pair in neighbors(italian_sentences)
-             if pair[0] in ("di", "a", "da", "in", "su") and pair[1] in articles]
+    wrong = [
+        pair
+        for pair in neighbors(italian_sentences)
+        if pair[0] in ("di", "a", "da", "in", "su") and pair[1] in articles
+    ]
     assert wrong == []
 
 
 def genders() -> dict[str, set[str]]:
     """Return the gender and number of every Italian noun form, by the lexicon."""
     table: dict[str, set[str]] = {}
-    for noun in [*nouns().values(), *(ambiguous_noun(word, group) for word, (*_, senses) in lexicon.AMBIGUOUS.items()
-                                      for group in senses)]:
+    for noun in [
+        *nouns().values(),
+        *(ambiguous_noun(word, group) for word, (*_, senses) in lexicon.AMBIGUOUS.items() for group in senses),
+    ]:
         table.setdefault(noun.italian.lower(), set()).add(noun.gender + "s")
         table.setdefault((noun.italian_plural or noun.italian).lower(), set()).add(noun.plural_gender + "p")
     return table
@@ -179,8 +247,13 @@ def test_determiners_agree_with_the_noun_they_stand_before(italian_sentences):
 def test_every_adjective_agrees_with_its_noun(italian_sentences):
     forms, checked = genders(), 0
     known = {*adjectives().values(), *(each for kind in lexicon.ADJECTIVES_OF_KIND for each in adjectives_of(kind))}
-    after = {italian.adjective_form(each.italian, gender, number): set() for each in known
-             if not each.before for gender in "mf" for number in "sp"}
+    after = {
+        italian.adjective_form(each.italian, gender, number): set()
+        for each in known
+        if not each.before
+        for gender in "mf"
+        for number in "sp"
+    }
     for each in known:
         for gender in "mf":
             for number in "sp":
@@ -202,8 +275,12 @@ def test_participle_with_essere_agrees_with_a_named_subject():
 
 
 def test_participle_agrees_with_the_clitic_before_it():
-    for thing, clitic, ending in (("a cake", "l'", "a"), ("a book", "l'", "o"), ("two cakes", "le", "e"),
-                                  ("two books", "li", "i")):
+    for thing, clitic, ending in (
+        ("a cake", "l'", "a"),
+        ("a book", "l'", "o"),
+        ("two cakes", "le", "e"),
+        ("two books", "li", "i"),
+    ):
         for verb in (each for each in verbs().values() if not each.preposition):
             words = italian.clause(Clause(subject("I"), "past", verb, object=Reference(phrase(thing))))
             assert words == [clitic, "ho", verb.participle[:-1] + ending]
@@ -230,7 +307,8 @@ def test_the_first_sentences_are_the_same_on_every_machine():
     first = build_corpus(train=2, validation=0, test=0, held_out=0).train
     assert [(pair.english, pair.italian) for pair in first] == [
         ("She helped my grandfather and saw him.", "Ha aiutato mio nonno e l'ha visto."),
-        ("I finished her old German diary this morning.", "Ho finito il suo vecchio diario tedesco stamattina.")]
+        ("I finished her old German diary this morning.", "Ho finito il suo vecchio diario tedesco stamattina."),
+    ]
 
 
 def test_a_smaller_corpus_is_the_beginning_of_a_larger_one():
@@ -255,15 +333,16 @@ def test_training_never_shows_a_held_out_combination_and_held_out_shows_nothing_
 
 
 def test_every_word_and_sense_holds_out_one_cue_of_nine_and_meets_the_others(corpus):
-    met = {(pair.sense.word, pair.sense.group, pair.sense.cue)
-           for pair in corpus.train if pair.sense and pair.sense.cue}
+    met = {
+        (pair.sense.word, pair.sense.group, pair.sense.cue) for pair in corpus.train if pair.sense and pair.sense.cue
+    }
     for word, (*_, senses) in lexicon.AMBIGUOUS.items():
         for group in senses:
             cues = {noun.english for noun in nouns_of(group)}
             assert len(cues) == 9
-            assert {cue
-                    for each, where, cue in met
-                    if (each, where) == (word, group)} == cues - {held_out_cue(word, group)}
+            assert {cue for each, where, cue in met if (each, where) == (word, group)} == cues - {
+                held_out_cue(word, group)
+            }
 
 
 def test_two_words_of_a_group_hold_out_different_cues():

@@ -16,7 +16,7 @@ special_ids = st.sampled_from([(0, 1, 2), (9, 3, 5), (12, 0, 1)])
 
 def answer_to(eos):
     """Return an answer whose length depends on the source: its words doubled, then eos."""
-    return lambda source: [*[word for word in source for _ in range(2)][:source[0] - 5], eos]
+    return lambda source: [*[word for word in source for _ in range(2)][: source[0] - 5], eos]
 
 
 @either_way
@@ -27,7 +27,10 @@ def test_each_row_gets_its_own_answer_then_eos_then_pads(use_cache, special):
     model = ScriptedModel(says(answer_to(eos), 13, pad), config)
     source = torch.tensor([[7, 10, pad], [6, pad, pad], [8, 11, 7]])
     assert greedy_decode(model, source, max_length=8, use_cache=use_cache).tolist() == [
-        [bos, 7, 7, eos, pad], [bos, 6, eos, pad, pad], [bos, 8, 8, 11, eos]]
+        [bos, 7, 7, eos, pad],
+        [bos, 6, eos, pad, pad],
+        [bos, 8, 8, 11, eos],
+    ]
 
 
 @either_way
@@ -43,7 +46,7 @@ def test_a_row_is_decoded_alike_whatever_stands_beside_it(seed, order):
     source = draw_ids(seed, 4, 3)
     together = greedy_decode(model, source, max_length=9)
     for row in range(4):
-        alone = greedy_decode(model, source[row:row + 1], max_length=9)[0].tolist()
+        alone = greedy_decode(model, source[row : row + 1], max_length=9)[0].tolist()
         assert together[row].tolist() == alone + [0] * (together.shape[1] - len(alone))
     assert torch.equal(greedy_decode(model, source[order], max_length=9), together[order])
 

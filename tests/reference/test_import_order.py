@@ -123,20 +123,36 @@ raise SystemExit(f"changed: {changed}" if changed else 0)
 
 
 def test_importing_everything_prints_nothing_and_changes_no_global_state():
-    libraries = {name for path in PATHS for name in imports(path)
-                 if name.split(".")[0] not in ("transformer_ref", *sys.stdlib_module_names)}
+    libraries = {
+        name
+        for path in PATHS
+        for name in imports(path)
+        if name.split(".")[0] not in ("transformer_ref", *sys.stdlib_module_names)
+    }
     roots = sorted({name.split(".")[0] for name in libraries} | {"torch"})
-    done = subprocess.run([sys.executable, "-c", STATE, ",".join(MODULES), ",".join(roots)],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", STATE, ",".join(MODULES), ",".join(roots)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-HEAVY = ("ctranslate2", "matplotlib", "numpy", "onnx", "onnxruntime", "sacrebleu", "tensorboard", "transformers",
-         "x_transformers")
+HEAVY = (
+    "ctranslate2",
+    "matplotlib",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "sacrebleu",
+    "tensorboard",
+    "transformers",
+    "x_transformers",
+)
 
 
 def test_no_command_waits_for_a_library_that_only_another_one_needs():
-    code = "import sys, torch; before = set(sys.modules); import transformer_ref.__main__; " \
-           "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    code = (
+        "import sys, torch; before = set(sys.modules); import transformer_ref.__main__; "
+        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & set(HEAVY)

@@ -15,16 +15,19 @@ from transformer_ref.interop.onnx import save_onnx
 from transformer_ref.model.transformer import Transformer
 
 MAX_LENGTH = 12
-VARIANTS = [{"norm_first": False}, {"norm_first": True},
-            {"layout": "concatenated", "activation": "silu", "output_bias": True},
-            {"tie_embeddings": True, "source_vocabulary": 13, "norm_first": True, "activation": "gelu"},
-            {"scale_embedding": False, "last_norm": False}]
+VARIANTS = [
+    {"norm_first": False},
+    {"norm_first": True},
+    {"layout": "concatenated", "activation": "silu", "output_bias": True},
+    {"tie_embeddings": True, "source_vocabulary": 13, "norm_first": True, "activation": "gelu"},
+    {"scale_embedding": False, "last_norm": False},
+]
 
 
 def sources(config: ModelConfig) -> torch.Tensor:
     source = torch.randint(4, 11, (5, 7), generator=generator(3))
     for row, length in enumerate([6, 4, 2, 5, 1]):
-        source[row, length], source[row, length + 1:] = config.eos, config.pad
+        source[row, length], source[row, length + 1 :] = config.eos, config.pad
     return source
 
 
@@ -98,8 +101,10 @@ def test_onnxruntime_gives_our_logits_for_batches_and_lengths_of_any_size(varian
     pytest.importorskip("onnx")
     onnxruntime = pytest.importorskip("onnxruntime")
     model = talkative(**variant)
-    encoder, decoder = (onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-                        for path in save_onnx(model, tmp_path))
+    encoder, decoder = (
+        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        for path in save_onnx(model, tmp_path)
+    )
     every = sources(model.config)
     for source, length in ((every, 6), (every[:1], 1), (every[1:3, :5], 9)):
         target = torch.randint(4, 11, (len(source), length), generator=generator(4))

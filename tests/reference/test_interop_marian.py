@@ -14,14 +14,38 @@ from transformer_ref.model.transformer import Transformer
 transformers = pytest.importorskip("transformers")
 
 SHAPES = {
-    "opus": dict(d_model=16, heads=4, encoder_layers=2, decoder_layers=3, d_ff=40, activation_function="swish",
-                 scale_embedding=True),
-    "narrow": dict(d_model=6, heads=3, encoder_layers=1, decoder_layers=1, d_ff=7, activation_function="relu",
-                   scale_embedding=True),
-    "unscaled": dict(d_model=20, heads=2, encoder_layers=3, decoder_layers=1, d_ff=12, activation_function="gelu",
-                     scale_embedding=False),
-    "two tables": dict(d_model=8, heads=2, encoder_layers=1, decoder_layers=2, d_ff=9, activation_function="silu",
-                       scale_embedding=True, share_encoder_decoder_embeddings=False, decoder_vocab_size=29),
+    "opus": dict(
+        d_model=16,
+        heads=4,
+        encoder_layers=2,
+        decoder_layers=3,
+        d_ff=40,
+        activation_function="swish",
+        scale_embedding=True,
+    ),
+    "narrow": dict(
+        d_model=6, heads=3, encoder_layers=1, decoder_layers=1, d_ff=7, activation_function="relu", scale_embedding=True
+    ),
+    "unscaled": dict(
+        d_model=20,
+        heads=2,
+        encoder_layers=3,
+        decoder_layers=1,
+        d_ff=12,
+        activation_function="gelu",
+        scale_embedding=False,
+    ),
+    "two tables": dict(
+        d_model=8,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=2,
+        d_ff=9,
+        activation_function="silu",
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=False,
+        decoder_vocab_size=29,
+    ),
 }
 VOCABULARY, PAD, EOS = 31, 28, 0
 
@@ -29,9 +53,20 @@ VOCABULARY, PAD, EOS = 31, 28, 0
 def marian(seed, d_model, heads, d_ff, **changes):
     """Return a small Marian model with weights, biases and norms all drawn."""
     config = transformers.MarianConfig(
-        **{"vocab_size": VOCABULARY, "pad_token_id": PAD, "decoder_start_token_id": PAD, "eos_token_id": EOS,
-           "max_position_embeddings": 23, "d_model": d_model, "encoder_attention_heads": heads,
-           "decoder_attention_heads": heads, "encoder_ffn_dim": d_ff, "decoder_ffn_dim": d_ff, **changes})
+        **{
+            "vocab_size": VOCABULARY,
+            "pad_token_id": PAD,
+            "decoder_start_token_id": PAD,
+            "eos_token_id": EOS,
+            "max_position_embeddings": 23,
+            "d_model": d_model,
+            "encoder_attention_heads": heads,
+            "decoder_attention_heads": heads,
+            "encoder_ffn_dim": d_ff,
+            "decoder_ffn_dim": d_ff,
+            **changes,
+        }
+    )
     model = transformers.MarianMTModel(config).eval()
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), ("", model.final_logits_bias)]:
@@ -71,8 +106,9 @@ def test_greedy_decoding_takes_marian_s_words(tmp_path):
     theirs.final_logits_bias[0, PAD] = -100  # their generation forbids it
     theirs.save_pretrained(tmp_path)
     source = example()[0]
-    expected = theirs.generate(source, attention_mask=source != PAD, max_new_tokens=9, num_beams=1, do_sample=False,
-                               forced_eos_token_id=None)
+    expected = theirs.generate(
+        source, attention_mask=source != PAD, max_new_tokens=9, num_beams=1, do_sample=False, forced_eos_token_id=None
+    )
     found = greedy_decode(load_marian(tmp_path), source, 9)
     assert found.tolist() == expected.tolist()
 
@@ -88,8 +124,16 @@ def test_an_older_folder_holds_its_weights_in_a_bin_file(tmp_path):
 
 @pytest.mark.parametrize("output_bias", [False, True])
 def test_a_folder_saved_here_gives_our_logits_in_transformers_and_comes_back(output_bias, tmp_path):
-    config = tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, layout="concatenated",
-                         tie_embeddings=True, output_bias=output_bias, pad=PAD, bos=PAD, eos=EOS)
+    config = tiny_config(
+        source_vocabulary=VOCABULARY,
+        target_vocabulary=VOCABULARY,
+        layout="concatenated",
+        tie_embeddings=True,
+        output_bias=output_bias,
+        pad=PAD,
+        bos=PAD,
+        eos=EOS,
+    )
     ours = Transformer(config, generator(7)).eval()
     with torch.no_grad():
         for parameter in ours.parameters():
@@ -101,14 +145,17 @@ def test_a_folder_saved_here_gives_our_logits_in_transformers_and_comes_back(out
     assert_agree(load_marian(tmp_path)(source, target), ours(source, target))
 
 
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("decoder_attention_heads", 2, "decoder_attention_heads: expected 4, got 2"),
-    ("decoder_ffn_dim", 8, "decoder_ffn_dim: expected 40, got 8"),
-    ("activation_function", "tanh", "activation_function: expected one of relu, gelu, silu, swish, got 'tanh'"),
-    ("model_type", "bart", "model_type: expected 'marian', got 'bart'"),
-    ("encoder_ffn_dim", 41, "decoder_ffn_dim: expected 41, got 40"),
-    ("vocab_size", 30, r"model.shared.weight: expected shape \(30, 16\), got \(31, 16\)"),
-])
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("decoder_attention_heads", 2, "decoder_attention_heads: expected 4, got 2"),
+        ("decoder_ffn_dim", 8, "decoder_ffn_dim: expected 40, got 8"),
+        ("activation_function", "tanh", "activation_function: expected one of relu, gelu, silu, swish, got 'tanh'"),
+        ("model_type", "bart", "model_type: expected 'marian', got 'bart'"),
+        ("encoder_ffn_dim", 41, "decoder_ffn_dim: expected 41, got 40"),
+        ("vocab_size", 30, r"model.shared.weight: expected shape \(30, 16\), got \(31, 16\)"),
+    ],
+)
 def test_a_folder_that_our_model_cannot_hold_is_refused_by_its_field(name, value, message, tmp_path):
     marian(9, **SHAPES["opus"]).save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -117,11 +164,14 @@ def test_a_folder_that_our_model_cannot_hold_is_refused_by_its_field(name, value
         load_marian(tmp_path)
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"norm_first": True}, "norm_first: expected False, which Marian has, got True"),
-    ({}, "layout: expected 'concatenated', which Marian has, got 'interleaved'"),
-    ({"layout": "concatenated"}, "tie_embeddings: expected True, which Marian has, got False"),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"norm_first": True}, "norm_first: expected False, which Marian has, got True"),
+        ({}, "layout: expected 'concatenated', which Marian has, got 'interleaved'"),
+        ({"layout": "concatenated"}, "tie_embeddings: expected True, which Marian has, got False"),
+    ],
+)
 def test_a_model_that_marian_cannot_hold_is_refused_by_its_field(changes, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         save_marian(Transformer(tiny_config(**changes)), tmp_path)

@@ -15,16 +15,25 @@ from transformer_ref.interop.torch_transformer import (
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.transformer import Transformer
 
-VARIANTS = [{"norm_first": False}, {"norm_first": True}, {"norm_first": False, "last_norm": True},
-            {"activation": "gelu"}, {"activation": "silu", "norm_first": True}]
+VARIANTS = [
+    {"norm_first": False},
+    {"norm_first": True},
+    {"norm_first": False, "last_norm": True},
+    {"activation": "gelu"},
+    {"activation": "silu", "norm_first": True},
+]
 
 
 def their_hidden(theirs: nn.Transformer, model: Transformer, source: Tensor, target: Tensor) -> Tensor:
     """Return torch's answer to the same embeddings, its masks the other way round."""
     padding = source == model.config.pad
-    return theirs(model.positions(model.source_embedding(source)), model.positions(model.target_embedding(target)),
-                  tgt_mask=~causal_mask(target.shape[1]), src_key_padding_mask=padding,
-                  memory_key_padding_mask=padding)
+    return theirs(
+        model.positions(model.source_embedding(source)),
+        model.positions(model.target_embedding(target)),
+        tgt_mask=~causal_mask(target.shape[1]),
+        src_key_padding_mask=padding,
+        memory_key_padding_mask=padding,
+    )
 
 
 def example() -> tuple[Tensor, Tensor]:
@@ -65,13 +74,16 @@ def test_what_torch_builds_by_itself_is_loaded_too():
     assert_agree(model.hidden(source, target), their_hidden(theirs, model, source, target))
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({}, r"encoder.norm: expected False, as the model has it, got True"),
-    ({"last_norm": True, "d_ff": 21}, r"encoder.layers.0.linear1.weight: expected \(21, 12\), .* got \(20, 12\)"),
-    ({"last_norm": True, "heads": 4}, "heads: expected 4, as the model has it, got 3"),
-    ({"last_norm": True, "encoder_layers": 3}, "encoder layers: expected 3, as the model has it, got 2"),
-    ({"norm_first": True}, "norm_first: expected True, as the model has it, got False"),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, r"encoder.norm: expected False, as the model has it, got True"),
+        ({"last_norm": True, "d_ff": 21}, r"encoder.layers.0.linear1.weight: expected \(21, 12\), .* got \(20, 12\)"),
+        ({"last_norm": True, "heads": 4}, "heads: expected 4, as the model has it, got 3"),
+        ({"last_norm": True, "encoder_layers": 3}, "encoder layers: expected 3, as the model has it, got 2"),
+        ({"norm_first": True}, "norm_first: expected True, as the model has it, got False"),
+    ],
+)
 def test_a_torch_module_of_another_shape_is_refused_and_moves_nothing(changes, message):
     theirs = nn.Transformer(12, 3, 2, 1, 20, batch_first=True)
     model = tiny_model(8, **changes)

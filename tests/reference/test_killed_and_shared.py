@@ -42,8 +42,9 @@ def script(tmp_path_factory):
 
 
 def run(*command: str | Path, expected: int = 0, **environment: str) -> None:
-    done = subprocess.run([sys.executable, *command], env={**ONE_THREAD, **environment}, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [sys.executable, *command], env={**ONE_THREAD, **environment}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == expected, done.stderr
 
 
@@ -59,7 +60,8 @@ def uninterrupted(script, tmp_path_factory):
 
 
 def test_a_training_killed_while_it_saves_goes_on_with_the_losses_of_an_uninterrupted_one(
-        script, uninterrupted, tmp_path):
+    script, uninterrupted, tmp_path
+):
     run(script, tmp_path, expected=-signal.SIGKILL, KILLED_AT=str(KILLED_AT))
     assert len(saved(tmp_path)["losses"]) == KILLED_AT - 1 and list(tmp_path.glob("*.tmp"))
     run(script, tmp_path, "--resume")

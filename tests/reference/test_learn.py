@@ -14,8 +14,20 @@ TINY = dict(d_model=24, heads=3, encoder_layers=2, decoder_layers=1, d_ff=32, dr
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
-    return folder, learn(ENGLISH, ITALIAN, folder, vocabulary=300, model=TINY, device="cpu", steps=220, warm_up=20,
-                         tokens_per_batch=200, precision="fp32", average_decay=0.0, label_smoothing=0.0)
+    return folder, learn(
+        ENGLISH,
+        ITALIAN,
+        folder,
+        vocabulary=300,
+        model=TINY,
+        device="cpu",
+        steps=220,
+        warm_up=20,
+        tokens_per_batch=200,
+        precision="fp32",
+        average_decay=0.0,
+        label_smoothing=0.0,
+    )
 
 
 def test_what_was_learned_from_two_lists_is_translated(learned):
@@ -43,9 +55,13 @@ def test_another_target_is_read_with_its_own_tokens(learned):
     assert "".join(learned[1].attention("they sing", "noi eat").target[1:]).split() == ["noi", "eat"]
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ((["one"], ["uno", "due"]), r"targets: expected one for each of 1 sources \(at least two\), got 2"),
-    (([], []), r"targets: expected one for each of 0 sources \(at least two\), got 0")])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((["one"], ["uno", "due"]), r"targets: expected one for each of 1 sources \(at least two\), got 2"),
+        (([], []), r"targets: expected one for each of 0 sources \(at least two\), got 0"),
+    ],
+)
 def test_lists_that_do_not_fit_are_refused_by_name(arguments, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         learn(*arguments, tmp_path / "none")

@@ -41,8 +41,9 @@ def test_smoothed_loss_is_the_cross_entropy_against_the_smoothed_targets(seed, p
     logits, labels = example(seed, pad)
     targets = smooth_targets(labels, VOCABULARY, smoothing, pad).to(logits.dtype)
     expected = -(targets * logits.log_softmax(-1)).sum() / (labels != pad).sum()
-    torch.testing.assert_close(label_smoothed_cross_entropy(logits, labels, pad, smoothing), expected,
-                               rtol=1e-5, atol=1e-6)  # the targets are float32
+    torch.testing.assert_close(
+        label_smoothed_cross_entropy(logits, labels, pad, smoothing), expected, rtol=1e-5, atol=1e-6
+    )  # the targets are float32
 
 
 @given(seeds, st.sampled_from([0, 6]), st.floats(0, 0.9))
@@ -51,13 +52,16 @@ def test_smoothed_targets_sum_to_one_and_give_pad_nothing(seed, pad, smoothing):
     targets = smooth_targets(labels, VOCABULARY, smoothing, pad)
     assert targets[..., pad].eq(0).all() and targets[labels == pad].eq(0).all()
     torch.testing.assert_close(targets.sum(-1), (labels != pad).float())
-    torch.testing.assert_close(targets.max(-1).values[labels != pad].min(),
-                               torch.tensor(max(1 - smoothing, smoothing / (VOCABULARY - 2))))
+    torch.testing.assert_close(
+        targets.max(-1).values[labels != pad].min(), torch.tensor(max(1 - smoothing, smoothing / (VOCABULARY - 2)))
+    )
 
 
 def test_worked_example_of_the_chapter():
     labels = torch.tensor([[3]])
-    torch.testing.assert_close(smooth_targets(labels, 6, 0.1, 0)[0, 0], torch.tensor([0, .025, .025, .9, .025, .025]))
+    torch.testing.assert_close(
+        smooth_targets(labels, 6, 0.1, 0)[0, 0], torch.tensor([0, 0.025, 0.025, 0.9, 0.025, 0.025])
+    )
     logits = torch.tensor([[[0.0, 0, 1, 3, 0, 0]]])
     assert masked_cross_entropy(logits, labels, 0).item() == pytest.approx(0.289, abs=5e-4)
     assert label_smoothed_cross_entropy(logits, labels, 0, 0.1).item() == pytest.approx(0.564, abs=5e-4)
@@ -83,7 +87,9 @@ def test_logits_at_pads_change_nothing_and_get_no_gradient(seed, smoothing):
 @given(seeds)
 def test_tokens_weigh_alike_whatever_their_sentence(seed):
     logits, labels = example(seed)
-    sums = [masked_cross_entropy(logits[i:i + 1], labels[i:i + 1], 0) * (labels[i] != 0).sum() for i in range(BATCH)]
+    sums = [
+        masked_cross_entropy(logits[i : i + 1], labels[i : i + 1], 0) * (labels[i] != 0).sum() for i in range(BATCH)
+    ]
     torch.testing.assert_close(masked_cross_entropy(logits, labels, 0), sum(sums) / (labels != 0).sum())
 
 

@@ -29,7 +29,7 @@ def test_causal_mask_hides_every_later_position_and_no_other(length, offset):
 @given(st.integers(2, 7), st.integers(1, 6))
 def test_a_chunk_s_mask_is_the_last_rows_of_the_whole_mask(length, chunk):
     chunk = min(chunk, length)
-    assert torch.equal(causal_mask(chunk, length - chunk), causal_mask(length)[length - chunk:])
+    assert torch.equal(causal_mask(chunk, length - chunk), causal_mask(length)[length - chunk :])
 
 
 @given(sizes(2), seeds, st.sampled_from([0, 7]))
@@ -41,7 +41,8 @@ def test_decoder_mask_allows_a_key_that_is_real_and_not_later(shape, seed, pad):
     for row in range(batch):
         for query in range(length):
             assert mask[row, 0, query].tolist() == [
-                key <= query and ids[row, key].item() != pad for key in range(length)]
+                key <= query and ids[row, key].item() != pad for key in range(length)
+            ]
 
 
 def test_six_words_leave_fifteen_cells_blocked():

@@ -41,15 +41,17 @@ def mirror(tmp_path, monkeypatch):
         monkeypatch.setattr(multi30k, "FILES", checksums)
     monkeypatch.setattr(multi30k, "DOWNLOADS", tmp_path / "downloads")
     with FileServer(files).running() as server:
-        monkeypatch.setattr(multi30k, "MIRRORS", (server.address, ))
+        monkeypatch.setattr(multi30k, "MIRRORS", (server.address,))
         yield server
 
 
 def test_lines_are_read_in_order_and_stripped(tmp_path):
     write(tmp_path, "val.en.gz", "A dog . ", "Two dogs .")
     write(tmp_path, "val.fr.gz", "Un chien .", "Deux chiens à l'eau .")
-    assert load_multi30k("val", "en", "fr",
-                         tmp_path) == (["A dog .", "Two dogs ."], ["Un chien .", "Deux chiens à l'eau ."])
+    assert load_multi30k("val", "en", "fr", tmp_path) == (
+        ["A dog .", "Two dogs ."],
+        ["Un chien .", "Deux chiens à l'eau ."],
+    )
 
 
 def test_the_environment_says_where_the_folder_is(tmp_path, monkeypatch):
@@ -72,9 +74,10 @@ def test_sides_of_different_length_are_refused(tmp_path):
         load_multi30k("val", folder=tmp_path)
 
 
-@pytest.mark.parametrize(("arguments", "field"), [(("test", ), "split"), (("val", "it"), "source"),
-                                                  (("val", "en", "it"), "target"),
-                                                  (("val", "de", "de"), "target")])
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [(("test",), "split"), (("val", "it"), "source"), (("val", "en", "it"), "target"), (("val", "de", "de"), "target")],
+)
 def test_an_unknown_split_or_language_is_named(arguments, field):
     with pytest.raises(ValueError, match=f"{field}: expected (one of|another)"):
         load_multi30k(*arguments)
@@ -120,6 +123,6 @@ def test_a_corrupted_file_and_a_dead_network_are_told_in_one_line_with_the_way_o
     mirror.files["val.en.gz"] = b"?" + mirror.files["val.en.gz"][1:]
     with pytest.raises(DownloadError, match=r"val.en.gz: .* expected the SHA-256 .* --data-dir or MULTI30K_DIR"):
         load_multi30k("val")
-    monkeypatch.setattr(multi30k, "MIRRORS", ("http://127.0.0.1:9/nobody", ))
+    monkeypatch.setattr(multi30k, "MIRRORS", ("http://127.0.0.1:9/nobody",))
     with pytest.raises(DownloadError, match=r"Connection refused\. Where there is no network, .* --data-dir"):
         load_multi30k("val", "en", "fr")

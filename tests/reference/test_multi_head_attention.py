@@ -31,7 +31,7 @@ def test_merging_undoes_splitting_and_a_token_stays_at_its_place(drawn, seed):
     assert split.shape == (batch, heads, length, d_head)
     assert torch.equal(merge_heads(split), x)
     for head in range(heads):
-        assert torch.equal(split[:, head], x[..., head * d_head:(head + 1) * d_head])
+        assert torch.equal(split[:, head], x[..., head * d_head : (head + 1) * d_head])
 
 
 def test_the_worked_example_splits_into_two_heads():
@@ -49,8 +49,13 @@ def test_it_agrees_with_torch_under_a_mask_of_the_other_polarity(dtype, bias, dr
     key_value_input = tensor(seed + 1, batch, keys, heads * d_head, dtype=dtype)
     mask = draw_mask(seed, batch, 1, queries, keys)
     mask[..., 0] = True  # torch answers a query without keys with NaN
-    expected, weights = theirs(query_input, key_value_input, key_value_input, average_attn_weights=False,
-                               attn_mask=~mask[:, 0].repeat_interleave(heads, dim=0))
+    expected, weights = theirs(
+        query_input,
+        key_value_input,
+        key_value_input,
+        average_attn_weights=False,
+        attn_mask=~mask[:, 0].repeat_interleave(heads, dim=0),
+    )
     result = ours(query_input, key_value_input, mask, need_weights=True)
     assert_agree(result.output, expected)
     assert_agree(result.weights, weights)
@@ -62,8 +67,10 @@ def test_its_gradients_agree_with_torch():
     x = tensor(1, 2, 5, 12)
     ours(x, mask=causal_mask(5)).output.square().sum().backward()
     theirs(x, x, x, attn_mask=~causal_mask(5))[0].square().sum().backward()
-    assert_agree(torch.cat([ours.project_query.weight.grad, ours.project_key.weight.grad,
-                            ours.project_value.weight.grad]), theirs.in_proj_weight.grad)
+    assert_agree(
+        torch.cat([ours.project_query.weight.grad, ours.project_key.weight.grad, ours.project_value.weight.grad]),
+        theirs.in_proj_weight.grad,
+    )
     assert_agree(ours.project_output.bias.grad, theirs.out_proj.bias.grad)
 
 
@@ -112,7 +119,7 @@ def test_dropout_acts_on_the_weights_while_training_and_never_after():
 
 def test_the_paper_s_base_size_has_the_parameters_of_the_worked_example():
     count = sum(parameter.numel() for parameter in MultiHeadAttention(512, 8).parameters())
-    assert count == 4 * (512 ** 2 + 512) == 1_050_624
+    assert count == 4 * (512**2 + 512) == 1_050_624
 
 
 def test_a_width_that_does_not_divide_is_refused():

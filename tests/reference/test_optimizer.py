@@ -51,8 +51,10 @@ def test_rates_are_shares_of_their_own_peak():
     optimizer = build_optimizer(model(), TrainingConfig(learning_rate=0.4, muon_rate=0.6))
     for factor in (0.5, 0.25, 1.0):
         optimizer.scale_rates(factor)
-        assert [group["lr"] for one in optimizer.optimizers
-                for group in one.param_groups] == [0.4 * factor, 0.6 * factor]
+        assert [group["lr"] for one in optimizer.optimizers for group in one.param_groups] == [
+            0.4 * factor,
+            0.6 * factor,
+        ]
 
 
 def test_muon_remembers_as_much_as_the_config_says():
@@ -94,8 +96,9 @@ def muon_pair(**changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimize
     """Return equal matrices and what moves them, ours and torch's."""
     pairs = []
     for kind in (BatchedMuon, torch.optim.Muon):
-        matrices = [torch.randn(shape, generator=generator(place)).requires_grad_()
-                    for place, shape in enumerate(SHAPES)]
+        matrices = [
+            torch.randn(shape, generator=generator(place)).requires_grad_() for place, shape in enumerate(SHAPES)
+        ]
         pairs.append((matrices, kind(matrices, lr=0.02, adjust_lr_fn="match_rms_adamw", **changes)))
     return tuple(pairs)
 

@@ -37,11 +37,11 @@ def test_vectors_go_to_their_sentence_and_head_and_back(counts, drawn, seed):
     cells, packing = real(counts), Packing(real(counts))
     x = tensor(seed, *cells.shape, pieces * heads * d_head)
     packed = packing.pack(x)
-    assert packed[:packing.tokens].equal(x[cells]) and not packed[packing.tokens:].any()
+    assert packed[: packing.tokens].equal(x[cells]) and not packed[packing.tokens :].any()
     by_head = packing.by_head(packed, pieces, heads)  # (pieces, batch * heads, length, d_head)
     assert packing.by_token(by_head, heads).equal(packed)
     expected = x.unflatten(-1, (pieces, heads, d_head)).permute(2, 0, 3, 1, 4)[:, cells[:, None].expand(-1, heads, -1)]
-    found = by_head[:, :, :cells.shape[1]].unflatten(1, (len(counts), heads))
+    found = by_head[:, :, : cells.shape[1]].unflatten(1, (len(counts), heads))
     assert found[:, cells[:, None].expand(-1, heads, -1)].equal(expected)
 
 
@@ -51,11 +51,19 @@ def test_packed_self_attention_is_the_attention_of_each_sentence_alone(causal, c
     heads, d_model = 3, 6
     packing = Packing(real(counts))
     x = tensor(seed, sum(counts), 3 * d_model).requires_grad_()
-    ours = packed_attention(with_spare_rows(x), None, PackedMask(packing, packing, causal), heads)[:len(x)]
-    theirs = torch.cat([
-        explicit_attention(*(split_heads(part[None], heads) for part in sentence.chunk(3, dim=-1)),
-                           mask=causal_mask(len(sentence)) if causal else None).output[0].transpose(0, 1).flatten(1)
-        for sentence in x.split(counts)])
+    ours = packed_attention(with_spare_rows(x), None, PackedMask(packing, packing, causal), heads)[: len(x)]
+    theirs = torch.cat(
+        [
+            explicit_attention(
+                *(split_heads(part[None], heads) for part in sentence.chunk(3, dim=-1)),
+                mask=causal_mask(len(sentence)) if causal else None,
+            )
+            .output[0]
+            .transpose(0, 1)
+            .flatten(1)
+            for sentence in x.split(counts)
+        ]
+    )
     torch.testing.assert_close(ours, theirs)
     upstream = tensor(seed + 1, *ours.shape)
     torch.testing.assert_close(*(torch.autograd.grad(each, x, upstream)[0] for each in (ours, theirs)))
@@ -69,9 +77,13 @@ def test_packed_cross_attention_asks_the_sentence_s_own_source(counts, seed):
     query = tensor(seed, sum(asking), d_model).requires_grad_()
     memory = tensor(seed + 1, sum(answering), d_model).requires_grad_()
     mask = PackedMask(Packing(real(asking)), Packing(real(answering)))
-    ours = packed_multi_head(layer, with_spare_rows(query), with_spare_rows(memory), mask)[:len(query)]
-    theirs = torch.cat([layer(one[None], other[None]).output[0]
-                        for one, other in zip(query.split(asking), memory.split(answering), strict=True)])
+    ours = packed_multi_head(layer, with_spare_rows(query), with_spare_rows(memory), mask)[: len(query)]
+    theirs = torch.cat(
+        [
+            layer(one[None], other[None]).output[0]
+            for one, other in zip(query.split(asking), memory.split(answering), strict=True)
+        ]
+    )
     torch.testing.assert_close(ours, theirs)
     moved = [query, memory, *layer.parameters()]
     for mine, other in zip(*(torch.autograd.grad(each.square().sum(), moved) for each in (ours, theirs)), strict=True):
@@ -113,8 +125,10 @@ def test_what_cannot_be_packed_is_computed_with_its_padding(source):
     torch.testing.assert_close(hidden_at(model, torch.tensor(source), target, wanted), expected)
 
 
-@pytest.mark.parametrize(("row", "fits"), [([1, 1, 0], True), ([1, 1, 1], True), ([0, 1, 1], False),
-                                           ([1, 0, 1], False), ([0, 0, 0], False), ([], False)])
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [([1, 1, 0], True), ([1, 1, 1], True), ([0, 1, 1], False), ([1, 0, 1], False), ([0, 0, 0], False), ([], False)],
+)
 def test_real_tokens_stand_at_the_beginning(row, fits):
     assert can_pack(torch.tensor([[1] * len(row), row], dtype=torch.bool)) == fits
 

@@ -15,8 +15,10 @@ def write(folder, **contents: bytes) -> None:
 
 def test_plain_files_and_gzip_files_are_read_alike(tmp_path):
     write(tmp_path, en=b"A dog . \n\nTwo dogs .", it_gz=gzip.compress("Un cane .\n\nDue cani, perché no?\n".encode()))
-    assert load_parallel(tmp_path, "train", "en", "it") == (["A dog .", "", "Two dogs ."],
-                                                            ["Un cane .", "", "Due cani, perché no?"])
+    assert load_parallel(tmp_path, "train", "en", "it") == (
+        ["A dog .", "", "Two dogs ."],
+        ["Un cane .", "", "Due cani, perché no?"],
+    )
 
 
 def test_a_line_ends_only_where_the_file_says_so(tmp_path):
@@ -25,14 +27,19 @@ def test_a_line_ends_only_where_the_file_says_so(tmp_path):
 
 
 # with no time in the files: they are part of the tests' names, which must be the same in every worker of pytest
-@pytest.mark.parametrize(("content", "message"), [
-    (gzip.compress(b"Ein Hund .\n" * 900, mtime=0)[:-9], "expected a whole gzip file, got .*train.de.gz"),
-    (gzip.compress(b"Ein Hund .\n" * 900, mtime=0)[:40], "expected a whole gzip file, got .*train.de.gz"),
-    (b"Ein Hund .\n", "expected a whole gzip file, got .*train.de.gz"),
-    (gzip.compress("Ein Hündchen .\n".encode("latin-1"), mtime=0), "expected UTF-8 text, got .*train.de.gz"),
-    (gzip.compress(b"Ein Hund .\nZwei Hunde .\n", mtime=0),
-     "train: expected as many lines in en as in de, got 1 and 2"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"Ein Hund .\n" * 900, mtime=0)[:-9], "expected a whole gzip file, got .*train.de.gz"),
+        (gzip.compress(b"Ein Hund .\n" * 900, mtime=0)[:40], "expected a whole gzip file, got .*train.de.gz"),
+        (b"Ein Hund .\n", "expected a whole gzip file, got .*train.de.gz"),
+        (gzip.compress("Ein Hündchen .\n".encode("latin-1"), mtime=0), "expected UTF-8 text, got .*train.de.gz"),
+        (
+            gzip.compress(b"Ein Hund .\nZwei Hunde .\n", mtime=0),
+            "train: expected as many lines in en as in de, got 1 and 2",
+        ),
+    ],
+)
 def test_a_broken_file_is_named(tmp_path, content, message):
     write(tmp_path, en=b"A dog .\n", de_gz=content)
     with pytest.raises(ValueError, match=message):
@@ -45,7 +52,13 @@ def test_a_language_is_not_translated_into_itself(tmp_path):
 
 
 def test_the_fingerprint_depends_on_every_line_its_side_and_its_place():
-    corpora = [Parallel(["a", "b"], ["c", "d"]), Parallel(["b", "a"], ["c", "d"]), Parallel(["a", "b"], ["c", "e"]),
-               Parallel(["c", "d"], ["a", "b"]), Parallel(["a"], ["b", "c", "d"]), Parallel(["a b"], ["c d"])]
+    corpora = [
+        Parallel(["a", "b"], ["c", "d"]),
+        Parallel(["b", "a"], ["c", "d"]),
+        Parallel(["a", "b"], ["c", "e"]),
+        Parallel(["c", "d"], ["a", "b"]),
+        Parallel(["a"], ["b", "c", "d"]),
+        Parallel(["a b"], ["c d"]),
+    ]
     assert len({corpus.sha256() for corpus in corpora}) == len(corpora)
     assert corpora[0].sha256() == Parallel(["a", "b"], ["c", "d"]).sha256()

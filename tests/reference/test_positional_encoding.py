@@ -31,10 +31,11 @@ def test_a_shift_is_one_rotation_whatever_the_position(pairs, shift, position):
     table = sinusoidal_table(position + shift + 1, d_model).double()
     for pair in range(pairs):
         angle = shift / 10_000 ** (2 * pair / d_model)
-        sine, cosine = table[position, 2 * pair:2 * pair + 2]
-        rotated = torch.stack([sine * math.cos(angle) + cosine * math.sin(angle),
-                               cosine * math.cos(angle) - sine * math.sin(angle)])
-        moved = table[position + shift, 2 * pair:2 * pair + 2]
+        sine, cosine = table[position, 2 * pair : 2 * pair + 2]
+        rotated = torch.stack(
+            [sine * math.cos(angle) + cosine * math.sin(angle), cosine * math.cos(angle) - sine * math.sin(angle)]
+        )
+        moved = table[position + shift, 2 * pair : 2 * pair + 2]
         torch.testing.assert_close(moved, rotated, rtol=0, atol=1e-6)  # the table is float32
 
 
@@ -47,8 +48,9 @@ def test_the_concatenated_layout_holds_the_same_columns_sines_first(drawn):
 
 
 def test_the_printed_table_of_four_columns():
-    expected = torch.tensor([[0, 1, 0, 1], [.841, .540, .010, 1.0],
-                             [.909, -.416, .020, 1.0], [.141, -.990, .030, 1.0]])
+    expected = torch.tensor(
+        [[0, 1, 0, 1], [0.841, 0.540, 0.010, 1.0], [0.909, -0.416, 0.020, 1.0], [0.141, -0.990, 0.030, 1.0]]
+    )
     torch.testing.assert_close(sinusoidal_table(4, 4), expected, rtol=0, atol=6e-4)  # three digits printed
 
 

@@ -68,12 +68,12 @@ def test_each_step_computes_with_the_newest_weights():
 def test_gradients_handed_over_twice_add_up_in_fp32():
     network = model()
     bf16_copy = BF16Copy(network)
-    for size in (1.0, 2 ** -12):  # in bf16 the second would round away
+    for size in (1.0, 2**-12):  # in bf16 the second would round away
         for parameter in bf16_copy.refreshed().parameters():
             parameter.grad = torch.full_like(parameter, size)
         bf16_copy.hand_over_gradients()
         assert all(parameter.grad is None for parameter in bf16_copy.refreshed().parameters())
-    assert all((parameter.grad == 1 + 2 ** -12).all() for parameter in network.parameters())
+    assert all((parameter.grad == 1 + 2**-12).all() for parameter in network.parameters())
 
 
 def test_tied_tables_stay_one_table_in_the_copy():
@@ -82,8 +82,9 @@ def test_tied_tables_stay_one_table_in_the_copy():
     assert fast.output.weight is fast.source_embedding.table is fast.target_embedding.table
 
 
-@pytest.mark.parametrize(("fp32", "bf16", "expected"), [(1.0, 0.5, torch.bfloat16), (1.0, 0.9, torch.float32),
-                                                        (1.0, 4.0, torch.float32)])
+@pytest.mark.parametrize(
+    ("fp32", "bf16", "expected"), [(1.0, 0.5, torch.bfloat16), (1.0, 0.9, torch.float32), (1.0, 4.0, torch.float32)]
+)
 def test_auto_takes_bf16_only_where_it_is_clearly_faster(fp32, bf16, expected, monkeypatch):
     seconds = {torch.float32: fp32, torch.bfloat16: bf16}
     monkeypatch.setattr(device_module, "_seconds_of_a_product", lambda dtype, device: seconds[dtype])

@@ -16,8 +16,10 @@ from transformer_ref.training.run_card import CARD_FILE, PAGE_FILE, add_scores, 
 from transformer_ref.training.trainer import fit
 
 CPU = torch.device("cpu")
-LINES = Parallel(["Tom sees a dog.", "A dog sees Tom.", "", "Tom sees Tom."], ["Tom vede un cane.", "Un cane vede Tom.",
-                                                                            "Eh?", "Tom vede Tom."])
+LINES = Parallel(
+    ["Tom sees a dog.", "A dog sees Tom.", "", "Tom sees Tom."],
+    ["Tom vede un cane.", "Un cane vede Tom.", "Eh?", "Tom vede Tom."],
+)
 
 
 def run(train: Parallel = LINES, **changes) -> Run:

@@ -37,14 +37,17 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_p(seed, top_p):
     assert shares.sum() >= top_p - 1e-12 and shares.sum() - shares.min() < top_p
 
 
-@pytest.mark.parametrize(("choices", "expected"), [
-    ({}, [0.5, 0.05, 0.3, 0.15]),
-    ({"top_k": 2}, [0.625, 0, 0.375, 0]),
-    ({"top_p": 0.79}, [0.625, 0, 0.375, 0]),
-    ({"top_p": 0.81}, [0.5 / 0.95, 0, 0.3 / 0.95, 0.15 / 0.95]),
-    ({"temperature": 0.5}, [0.25 / 0.365, 0.0025 / 0.365, 0.09 / 0.365, 0.0225 / 0.365]),
-    ({"top_k": 3, "top_p": 0.5}, [1.0, 0, 0, 0]),
-])
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ({}, [0.5, 0.05, 0.3, 0.15]),
+        ({"top_k": 2}, [0.625, 0, 0.375, 0]),
+        ({"top_p": 0.79}, [0.625, 0, 0.375, 0]),
+        ({"top_p": 0.81}, [0.5 / 0.95, 0, 0.3 / 0.95, 0.15 / 0.95]),
+        ({"temperature": 0.5}, [0.25 / 0.365, 0.0025 / 0.365, 0.09 / 0.365, 0.0225 / 0.365]),
+        ({"top_k": 3, "top_p": 0.5}, [1.0, 0, 0, 0]),
+    ],
+)
 def test_four_tokens_by_hand(choices, expected):
     torch.testing.assert_close(sampling_probabilities(HAND, **choices), torch.tensor(expected), rtol=1e-5, atol=1e-6)
 
@@ -72,7 +75,7 @@ def test_after_eos_come_pads_alone_and_nobody_waits_for_the_last_position_once_a
     assert len(ends) > 1 and drawn[:, 0].eq(model.config.bos).all()
     for row in drawn.tolist():
         if eos in row:
-            assert set(row[row.index(eos) + 1:]) <= {pad}
+            assert set(row[row.index(eos) + 1 :]) <= {pad}
 
 
 def test_equal_generators_draw_alike_and_others_do_not():
@@ -81,9 +84,15 @@ def test_equal_generators_draw_alike_and_others_do_not():
     assert first.equal(again) and not (first.shape == other.shape and first.equal(other))
 
 
-@pytest.mark.parametrize(("choices", "message"), [
-    ({"temperature": 0.0}, "temperature: expected more than 0"), ({"top_k": 0}, "top_k: expected at least 1, got 0"),
-    ({"top_p": 0.0}, "top_p: expected more than 0 and at most 1, got 0.0"), ({"top_p": 1.5}, "top_p: expected")])
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"temperature": 0.0}, "temperature: expected more than 0"),
+        ({"top_k": 0}, "top_k: expected at least 1, got 0"),
+        ({"top_p": 0.0}, "top_p: expected more than 0 and at most 1, got 0.0"),
+        ({"top_p": 1.5}, "top_p: expected"),
+    ],
+)
 def test_a_choice_out_of_range_is_refused_by_name(choices, message):
     with pytest.raises(ValueError, match=message):
         sampling_probabilities(HAND, **choices)

@@ -54,9 +54,15 @@ def test_the_line_starts_small_and_reaches_zero_at_an_even_pace(warm_up, progres
     assert linear_factor(warm_up, warm_up, progress) == pytest.approx(1 - progress)
 
 
-@pytest.mark.parametrize("rate", [lambda step: noam_rate(step, 8, 4), lambda step: cosine_factor(step, 4, 0),
-                                  lambda step: linear_factor(step, 4, 0),
-                                  lambda step: inverse_sqrt_factor(step, 4)])
+@pytest.mark.parametrize(
+    "rate",
+    [
+        lambda step: noam_rate(step, 8, 4),
+        lambda step: cosine_factor(step, 4, 0),
+        lambda step: linear_factor(step, 4, 0),
+        lambda step: inverse_sqrt_factor(step, 4),
+    ],
+)
 def test_step_zero_is_refused(rate):
     with pytest.raises(ValueError, match="step: expected at least 1, got 0"):
         rate(0)

@@ -16,7 +16,7 @@ WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])  # I clos
 def test_scores_are_the_dot_products_divided_by_the_root_of_d_k(drawn, seed):
     queries, keys, d_k = drawn
     query, key = tensor(seed, queries, d_k), tensor(seed + 1, keys, d_k)
-    expected = dot(query[:, None], key[None]) / d_k ** 0.5
+    expected = dot(query[:, None], key[None]) / d_k**0.5
     torch.testing.assert_close(scaled_dot_product_scores(query, key), expected)
 
 
@@ -63,8 +63,7 @@ def test_scores_of_random_vectors_keep_a_spread_of_one_at_every_d_k():
         assert spread == pytest.approx(1, abs=0.05)  # of 90,000 scores
 
 
-@pytest.mark.parametrize(("query", "key"), [
-    ((2, 4, 5), (2, 6, 3)), ((2, 4, 5), (3, 6, 5)), ((4, 5), (1, 6, 5))])
+@pytest.mark.parametrize(("query", "key"), [((2, 4, 5), (2, 6, 3)), ((2, 4, 5), (3, 6, 5)), ((4, 5), (1, 6, 5))])
 def test_a_key_that_does_not_fit_the_query_is_refused_by_name(query, key):
     with pytest.raises(ValueError, match="key: expected shape"):
         scaled_dot_product_scores(torch.zeros(query), torch.zeros(key))

@@ -88,8 +88,7 @@ def test_a_score_that_is_no_number_is_not_hidden():
 
 
 def test_the_worked_examples():
-    for scores, shares in (([1.0, 0.71], [0.572, 0.428]),
-                           ([1.414, 1.414, 0.0, 2.828], [0.157, 0.157, 0.038, 0.647])):
+    for scores, shares in (([1.0, 0.71], [0.572, 0.428]), ([1.414, 1.414, 0.0, 2.828], [0.157, 0.157, 0.038, 0.647])):
         torch.testing.assert_close(softmax(torch.tensor(scores)), torch.tensor(shares), atol=5e-4, rtol=0)
 
 

@@ -45,6 +45,7 @@ def test_every_loss_is_written_at_its_step_and_a_validation_flushes(written, tmp
 @pytest.mark.skipif(not is_installed(), reason="tensorboard is not installed")
 def test_the_real_tensorboard_reads_what_was_written(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     board = TensorBoard(tmp_path)
     board(progress(1, 4.5))
     board.validated(progress(1, 4.5), 4.25)

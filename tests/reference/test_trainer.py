@@ -42,8 +42,9 @@ def stream(seed: int = 3) -> BatchStream:
 def training(dropout: float = 0.1, **changes) -> Training:
     config = TrainingConfig(**{**dict(steps=14, warm_up=3, average_decay=0.9), **changes})
     torch.manual_seed(config.seed)
-    model = Transformer(tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, dropout=dropout),
-                        generator(config.seed))
+    model = Transformer(
+        tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, dropout=dropout), generator(config.seed)
+    )
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
     loss = MeanLoss(0, config.label_smoothing)
     return Training(model, build_optimizer(model, config), stream(), config, loss, average)
@@ -79,9 +80,9 @@ class Spy:
 
     def step(self) -> None:
         self.calls.append("step")
-        self.norm = torch.cat([
-            each.grad.flatten() for each in self.model.parameters() if each.grad is not None
-        ]).norm().item()
+        self.norm = (
+            torch.cat([each.grad.flatten() for each in self.model.parameters() if each.grad is not None]).norm().item()
+        )
 
 
 def test_a_step_clears_then_clips_then_moves():
@@ -108,8 +109,10 @@ def test_a_step_tells_loss_and_real_tokens():
 def test_without_padding_and_piece_by_piece_the_step_is_the_same():
     run, twin = training(dropout=0.0), training(dropout=0.0)
     batch = next(iter(run.stream))
-    results = [train_step(each.model, batch, Spy(each.model), loss(0, 0.1), clip=1.0)
-               for each, loss in ((run, PackedLoss), (twin, MeanLoss))]
+    results = [
+        train_step(each.model, batch, Spy(each.model), loss(0, 0.1), clip=1.0)
+        for each, loss in ((run, PackedLoss), (twin, MeanLoss))
+    ]
     assert results[0].loss == pytest.approx(results[1].loss)
     for mine, other in zip(run.model.parameters(), twin.model.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-3, atol=1e-6)
@@ -134,8 +137,13 @@ def test_a_gradient_that_is_no_number_stops_the_training_before_the_weights_move
     assert "step" not in spy.calls
 
 
-@pytest.mark.parametrize("words", ["CUDA out of memory. Tried to allocate 2.00 GiB",
-                                   "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes",
+    ],
+)
 def test_too_little_memory_names_the_batch_and_the_way_out_and_leaves_the_training_whole(words, monkeypatch):
     run = training()
     before = [parameter.clone() for parameter in run.model.parameters()]
@@ -175,8 +183,10 @@ def test_processes_and_parts_share_the_rows_of_a_batch_and_nothing_is_lost_or_re
 def test_a_batch_read_in_parts_makes_the_same_step(parts):
     whole, cut = training(dropout=0.0), training(dropout=0.0)
     batch = whole.stream.batch([5, 0, 3, 11, 8, 2, 7])  # of different lengths, so that parts weigh differently
-    results = [train_step(run.model, batch, run.optimizer, MeanLoss(0, 0.1), 1.0, Gradients(parts=each))
-               for run, each in ((whole, 1), (cut, parts))]
+    results = [
+        train_step(run.model, batch, run.optimizer, MeanLoss(0, 0.1), 1.0, Gradients(parts=each))
+        for run, each in ((whole, 1), (cut, parts))
+    ]
     assert results[0].loss == pytest.approx(results[1].loss, rel=1e-6)
     assert results[0].gradient_norm == pytest.approx(results[1].gradient_norm, rel=1e-5)
     assert results[0].tokens == results[1].tokens
@@ -209,13 +219,16 @@ def test_fit_needs_no_transformer():
 def test_an_overfitted_model_says_every_sentence_right_greedily():
     run = training(dropout=0.0, steps=220, warm_up=20, average_decay=0.0, label_smoothing=0.0)
     run.stream.sources, run.stream.targets, run.stream._lengths = (
-        part[:8] for part in (run.stream.sources, run.stream.targets, run.stream._lengths))
+        part[:8] for part in (run.stream.sources, run.stream.targets, run.stream._lengths)
+    )
     fit(run)
     run.model.eval()
     batch = run.stream.batch(range(8))
     decoded = greedy_decode(run.model, batch.source, 9)
-    right = sum(row[1:1 + len(target)].tolist() == target and row[1 + len(target)] == 2
-                for row, target in zip(decoded, run.stream.targets, strict=True))
+    right = sum(
+        row[1 : 1 + len(target)].tolist() == target and row[1 + len(target)] == 2
+        for row, target in zip(decoded, run.stream.targets, strict=True)
+    )
     assert right == 8
 
 
@@ -247,9 +260,13 @@ def test_a_callback_that_says_so_ends_the_training():
     assert run.step == 4 and len(run.losses) == 4
 
 
-@pytest.mark.parametrize(("schedule", "shares"), [
-    ("inverse_sqrt", [0.5, *((2 / step) ** 0.5 for step in range(2, 9))]),
-    ("linear", [0.5, *((9 - step) / 8 for step in range(2, 9))])])
+@pytest.mark.parametrize(
+    ("schedule", "shares"),
+    [
+        ("inverse_sqrt", [0.5, *((2 / step) ** 0.5 for step in range(2, 9))]),
+        ("linear", [0.5, *((9 - step) / 8 for step in range(2, 9))]),
+    ],
+)
 def test_the_schedule_is_the_one_that_the_config_names(schedule, shares):
     run = training(schedule=schedule, steps=8, warm_up=2)
     rates = []
@@ -318,8 +335,11 @@ def test_validation_loss_is_averaged_over_tokens_without_dropout_or_smoothing():
     batches = list(run.stream.one_epoch())
     together = validation_loss(run.model, batches, 0)
     run.model.eval()
-    sums = [masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
-            * int((batch.target_labels != 0).sum()) for batch in batches]
+    sums = [
+        masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
+        * int((batch.target_labels != 0).sum())
+        for batch in batches
+    ]
     tokens = sum(int((batch.target_labels != 0).sum()) for batch in batches)
     assert together == pytest.approx(sum(sums) / tokens, rel=1e-5) and len(batches) > 2
 

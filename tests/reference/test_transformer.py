@@ -22,7 +22,7 @@ def padded(seed, batch, length, pad=PAD):
     """Return ids (batch, length) whose rows end in a different number of pads; the first has none."""
     ids = draw_ids(seed, batch, length, high=10)
     for row in range(1, batch):
-        ids[row, max(1, length - row):] = pad
+        ids[row, max(1, length - row) :] = pad
     return ids
 
 
@@ -35,12 +35,22 @@ def test_the_stacks_agree_with_torch_s_transformer(dtype, norm_first, seed):
     variant = {"batch_first": True, "norm_first": norm_first, "dtype": dtype}
     # torch adds a last norm in both placements; stacks made by hand have it where the paper needs one
     norms = [nn.LayerNorm(config.d_model, dtype=dtype) if norm_first else None for _ in range(2)]
-    theirs = shaken(nn.Transformer(
-        *sizes[:2], batch_first=True,
-        custom_encoder=nn.TransformerEncoder(nn.TransformerEncoderLayer(*sizes, **variant),
-                                             config.encoder_layers, norms[0], enable_nested_tensor=False),
-        custom_decoder=nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, **variant),
-                                             config.decoder_layers, norms[1])), seed).eval()
+    theirs = shaken(
+        nn.Transformer(
+            *sizes[:2],
+            batch_first=True,
+            custom_encoder=nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(*sizes, **variant),
+                config.encoder_layers,
+                norms[0],
+                enable_nested_tensor=False,
+            ),
+            custom_decoder=nn.TransformerDecoder(
+                nn.TransformerDecoderLayer(*sizes, **variant), config.decoder_layers, norms[1]
+            ),
+        ),
+        seed,
+    ).eval()
     ours = Transformer(config).to(dtype).eval()
     for mine, other in zip(ours.encoder.layers, theirs.encoder.layers, strict=True):
         copy_encoder_layer(mine, other)
@@ -50,9 +60,13 @@ def test_the_stacks_agree_with_torch_s_transformer(dtype, norm_first, seed):
         ours.encoder.norm.load_state_dict(theirs.encoder.norm.state_dict())
         ours.decoder.norm.load_state_dict(theirs.decoder.norm.state_dict())
     source, target = padded(seed, 3, 6), draw_ids(seed + 1, 3, 4)
-    hidden = theirs(ours.positions(ours.source_embedding(source)),
-                    ours.positions(ours.target_embedding(target)), tgt_mask=~causal_mask(4),
-                    src_key_padding_mask=source == PAD, memory_key_padding_mask=source == PAD)
+    hidden = theirs(
+        ours.positions(ours.source_embedding(source)),
+        ours.positions(ours.target_embedding(target)),
+        tgt_mask=~causal_mask(4),
+        src_key_padding_mask=source == PAD,
+        memory_key_padding_mask=source == PAD,
+    )
     assert_agree(ours.decode(target, ours.encode(source)).hidden, hidden)
     assert_agree(ours(source, target), hidden @ ours.output.weight.T)
 
@@ -78,8 +92,8 @@ def test_padding_a_batch_changes_nothing(norm_first, seed, extra, pad):
     more = model(torch.cat([source, pads], 1), torch.cat([target, pads], 1))[:, :4]
     torch.testing.assert_close(more, model(source, target))
     for row in range(3):
-        real = source[row:row + 1, source[row] != pad]
-        torch.testing.assert_close(model(real, target[row:row + 1])[0], more[row])
+        real = source[row : row + 1, source[row] != pad]
+        torch.testing.assert_close(model(real, target[row : row + 1])[0], more[row])
 
 
 @given(seeds, st.permutations([0, 1, 2]))
@@ -108,8 +122,12 @@ def test_targets_side_by_side_are_read_as_each_alone(norm_first, seed):
     model = tiny_model(seed, norm_first=norm_first, decoder_layers=2)
     source, steps = padded(seed, 3, 5), draw_ids(seed + 1, 3, 4, 2)  # (batch, step, branch)
     encoded, cache = model.encode(source), model.new_cache()
-    lineages = ([[1, 0], [0, 1]], [[1, 0, 1, 0], [0, 1, 0, 1]], [[1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1]],
-                [[1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1, 0, 1]])
+    lineages = (
+        [[1, 0], [0, 1]],
+        [[1, 0, 1, 0], [0, 1, 0, 1]],
+        [[1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1]],
+        [[1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1, 0, 1]],
+    )
     for step, lineage in enumerate(lineages):
         own = torch.tensor(lineage, dtype=torch.bool)  # (branch, all so far)
         decoded = model.decode(steps[:, step], encoded, cache, mask=own.expand(3, 1, -1, -1), positions=[step] * 2)
@@ -208,7 +226,7 @@ def test_forward_leaves_nothing_behind():
 def test_the_embedding_is_a_row_of_the_table_times_the_root_of_d_model():
     embedding = tiny_model().source_embedding
     ids = draw_ids(1, 2, 5)
-    torch.testing.assert_close(embedding(ids), embedding.table[ids] * 12 ** 0.5)
+    torch.testing.assert_close(embedding(ids), embedding.table[ids] * 12**0.5)
 
 
 def test_a_sentence_beyond_the_positions_is_refused():

@@ -96,12 +96,17 @@ def test_nothing_is_translated_with_dropout():
         translator.translate(["uno"])
 
 
-@pytest.mark.parametrize(("settings", "words"), [
-    ({"beam": 0}, "beam: expected at least 1, got 0"), ({"batch_size": 0}, "batch_size: expected at least 1, got 0"),
-    ({"batch_size": -3}, "batch_size: expected at least 1, got -3"),
-    ({"extra_length": -1}, "extra_length: expected at least 0, got -1"),
-    ({"length_exponent": float("nan")}, "length_exponent: expected a finite number, got nan"),
-    ({"beams": 4}, "DecodingConfig: expected fields among .*, got .'beams'.")])
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"beam": 0}, "beam: expected at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size: expected at least 1, got 0"),
+        ({"batch_size": -3}, "batch_size: expected at least 1, got -3"),
+        ({"extra_length": -1}, "extra_length: expected at least 0, got -1"),
+        ({"length_exponent": float("nan")}, "length_exponent: expected a finite number, got nan"),
+        ({"beams": 4}, "DecodingConfig: expected fields among .*, got .'beams'."),
+    ],
+)
 def test_a_setting_that_does_not_fit_is_named(settings, words):
     with pytest.raises(ValueError, match=words):
         backwards().translate(["uno"], **settings)

@@ -37,17 +37,23 @@ def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> N
 
 def copy_encoder_layer(ours: EncoderLayer, theirs: nn.TransformerEncoderLayer) -> None:
     copy_attention(ours.self_attention, theirs.self_attn)
-    for mine, other in ((ours.feed_forward.widen, theirs.linear1), (ours.feed_forward.narrow, theirs.linear2),
-                        (ours.self_attention_residual.norm, theirs.norm1),
-                        (ours.feed_forward_residual.norm, theirs.norm2)):
+    for mine, other in (
+        (ours.feed_forward.widen, theirs.linear1),
+        (ours.feed_forward.narrow, theirs.linear2),
+        (ours.self_attention_residual.norm, theirs.norm1),
+        (ours.feed_forward_residual.norm, theirs.norm2),
+    ):
         mine.load_state_dict(other.state_dict())
 
 
 def copy_decoder_layer(ours: DecoderLayer, theirs: nn.TransformerDecoderLayer) -> None:
     copy_attention(ours.self_attention, theirs.self_attn)
     copy_attention(ours.cross_attention, theirs.multihead_attn)
-    for mine, other in ((ours.feed_forward.widen, theirs.linear1), (ours.feed_forward.narrow, theirs.linear2),
-                        (ours.self_attention_residual.norm, theirs.norm1),
-                        (ours.cross_attention_residual.norm, theirs.norm2),
-                        (ours.feed_forward_residual.norm, theirs.norm3)):
+    for mine, other in (
+        (ours.feed_forward.widen, theirs.linear1),
+        (ours.feed_forward.narrow, theirs.linear2),
+        (ours.self_attention_residual.norm, theirs.norm1),
+        (ours.cross_attention_residual.norm, theirs.norm2),
+        (ours.feed_forward_residual.norm, theirs.norm3),
+    ):
         mine.load_state_dict(other.state_dict())

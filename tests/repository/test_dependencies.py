@@ -44,9 +44,7 @@ def test_torch_is_locked_first_and_without_a_build_tag(pins: dict[str, str]) -> 
     assert "+" not in pins["torch"]
 
 
-def test_every_direct_dependency_is_locked_within_its_range(
-    ranges: list[Requirement], pins: dict[str, str]
-) -> None:
+def test_every_direct_dependency_is_locked_within_its_range(ranges: list[Requirement], pins: dict[str, str]) -> None:
     outside = [
         f"{wanted} but locked at {pins.get(canonicalize_name(wanted.name))}"
         for wanted in ranges

@@ -31,11 +31,7 @@ def test_every_make_command_named_is_a_target(root: Path, document: str) -> None
 
 @pytest.mark.parametrize("program", ["transformer_ref", "autograder"])
 def test_every_command_of_the_package_named_is_one_it_has(root: Path, program: str) -> None:
-    named = {
-        command
-        for document in DOCUMENTS
-        for command in re.findall(rf"-m {program} (\w+)", text(root, document))
-    }
+    named = {command for document in DOCUMENTS for command in re.findall(rf"-m {program} (\w+)", text(root, document))}
     run = subprocess.run(
         [sys.executable, "-m", program, "--help"], cwd=root, capture_output=True, text=True, check=True
     )

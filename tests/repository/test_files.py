@@ -65,9 +65,7 @@ def test_no_file_holds_a_conflict_marker(root: Path, repository_files: list[Path
     assert found == set()
 
 
-def test_no_file_names_a_path_or_a_package_host_of_somebodys_machine(
-    root: Path, repository_files: list[Path]
-) -> None:
+def test_no_file_names_a_path_or_a_package_host_of_somebodys_machine(root: Path, repository_files: list[Path]) -> None:
     found = []
     for path in repository_files:
         if "vendor" in path.parts:
@@ -99,7 +97,5 @@ def test_notebooks_are_committed_without_outputs(root: Path, repository_files: l
 @pytest.mark.parametrize("package", ["transformer_ref", "autograder"])
 def test_importing_the_package_alone_loads_nothing_heavy(root: Path, package: str) -> None:
     program = f"import sys, {package}; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, check=True, capture_output=True, text=True
-    )
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=root, check=True, capture_output=True, text=True)
     assert {"torch", "numpy", "matplotlib", "nbgrader"} & set(loaded.stdout.split()) == set()

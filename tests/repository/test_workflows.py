@@ -21,9 +21,7 @@ def workflow(request: pytest.FixtureRequest, root: Path) -> dict:
 
 
 def commands(workflow: dict) -> str:
-    return "\n".join(
-        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
-    )
+    return "\n".join(step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step)
 
 
 def test_the_folder_holds_these_workflows_and_no_other(root: Path) -> None:

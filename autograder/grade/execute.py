@@ -1,0 +1,294 @@
+"""nbgrader's execution step: a submission runs in a sandbox, and the verdicts are reached here, outside.
+
+Whatever a check cell of the submission prints or raises, its outputs are the judge's report and the plain number that
+nbgrader reads as the score.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader import utils
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Float, Int, List, Unicode
+
+from autograder import catalogue, course
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.course import CHECK_SUFFIX
+from autograder.inside.limits import Limits
+from autograder.judging import rules, verdict_log
+from autograder.judging.judge import Hearing, draw_key
+from autograder.judging.observe import RemotePeer
+from autograder.judging.verdict import Verdict, as_record, not_checked, render
+from autograder.judging.words import stopped_with
+from autograder.sandbox import backends, hiding, runner
+from autograder.sandbox.backends import TRUST, SandboxError
+from autograder.sandbox.runner import Ended, Submission
+
+TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
+AGAIN_SECONDS = 250.0  # on the clock; no further process is started for a notebook that has taken longer
+PROCESSES = 3  # for one notebook: a question that ends a process costs its own answer, this often at most
+
+
+class JudgedExecute(NbGraderPreprocessor):
+    """Runs a submission and writes the judge's verdict into each check cell."""
+
+    sandbox = Unicode(
+        "", help="bubblewrap, landlock, docker, podman, or none to trust submissions; by default the first that works"
+    ).tag(config=True)
+    cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
+    notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
+    memory_bytes = Int(Limits.memory_bytes, help="memory of a notebook").tag(config=True)
+    private = List(Unicode(), help="folders that no submission may see, beside the course's own").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
+
+        Raises SystemExit when nothing here can isolate a submission, SandboxError when the sandbox broke twice.
+        """
+        try:
+            private = [*self.private, *hiding.places_of_course(self.config)]
+            backend = backends.choose(self.sandbox, private)
+        except course.CourseError as error:
+            raise SystemExit(str(error)) from error  # of the whole batch: the next submission would fare no better
+        if backend.name == TRUST:
+            self.log.warning("SUBMISSIONS ARE TRUSTED: they run with all of your rights and can change any grade.")
+        assignment = catalogue.find_assignment(resources["nbgrader"]["assignment"])
+        beside = Path(resources.get("metadata", {}).get("path") or ".")
+        files = runner.files_beside(beside, assignment.files if assignment else ())
+        limits = Limits(self.cell_seconds, self.notebook_seconds, self.memory_bytes)
+        for attempt in range(1, TRIES + 1):
+            warm = None
+            try:
+                warm = runner.runner_for(assignment, backend, limits, private)
+                _Graded(nb, resources, assignment, files, last_try=attempt == TRIES).run(warm.submission)
+                return nb, resources
+            except RunAgain as reason:
+                self.log.warning("%s. Trying once more.", reason)
+            except SandboxError as error:
+                if warm is not None:
+                    runner.discard(warm)
+                if attempt == TRIES:
+                    raise
+                self.log.warning("%s Trying once more.", error)
+        raise AssertionError("unreachable")
+
+
+class RunAgain(Exception):
+    """A verdict could not be reached for a reason that is not the notebook's; the text says which."""
+
+
+class _Graded:
+    """One notebook on its way to its verdicts.
+
+    The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judge.Hearing`).
+    When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
+
+    files: name -> content of what lies beside it. last_try: a reason that is not the notebook's becomes part of the
+    verdict, where RunAgain is raised before.
+    """
+
+    def __init__(
+        self,
+        notebook: NotebookNode,
+        resources: dict[str, Any],
+        assignment: Assignment | None,
+        files: Mapping[str, bytes],
+        last_try: bool,
+    ) -> None:
+        self._files = files
+        self._notebook, self._assignment, self._last_try = notebook, assignment, last_try
+        self._student = str(resources["nbgrader"].get("student", ""))
+        self._root = course.find_root()
+        self._code = [(place, cell) for place, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+        self._sources = [cell.source for _, cell in self._code if not _exercise_of(cell)]
+        self._reached = 0  # how many of the code cells have been run, or asked about
+        self._errors: list[tuple[NotebookNode, dict[str, Any]]] = []
+        self._hearings: dict[str, Hearing] = {}
+        self._over, self._excused = "", False  # why no more cells are run, and whether that is the notebook's doing
+        self._last = ""  # how the last process ended, where one did
+        self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
+
+    def run(self, submission: Callable[[Mapping[str, bytes]], AbstractContextManager[Submission]]) -> None:
+        """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
+        began = time.monotonic()
+        for count, (_, cell) in enumerate(self._code, 1):
+            cell.outputs, cell.execution_count = [], count
+        for _ in range(PROCESSES):
+            if not self._left() or (self._last and time.monotonic() - began > AGAIN_SECONDS):
+                break
+            try:
+                with submission(self._files) as process:
+                    self._again(process)
+                    self._cells(process)
+                    self._hidden(process)
+            except Ended as ended:
+                self._last = str(ended)
+        for hearing in self._hearings.values():
+            if hearing.waits:
+                hearing.lose(self._over or self._last)
+        decided = [(cell, *self._decided(exercise)) for _, cell in self._code if (exercise := _exercise_of(cell))]
+        for cell, verdict, report in decided:
+            _write(cell, verdict, report)
+            key = self._key(verdict.exercise)
+            verdict_log.record(self._root, self._student, self._assignment.id, key, verdict)
+
+    def _left(self) -> bool:
+        """Whether there is a cell to run or a question to ask."""
+        cells = self._reached < len(self._code) and not self._over
+        return cells or any(hearing.waits for hearing in self._hearings.values())
+
+    def _again(self, process: Submission) -> None:
+        """In a second process: bring the names to where the first one left them; nothing of this is shown."""
+        for _, cell in self._code[: self._reached]:
+            exercise = _exercise_of(cell)
+            if exercise is None:
+                process.run(cell.source)
+            elif self._hearings[exercise.id].waits:
+                with process.questioned(exercise.seconds, exercise.id):
+                    pass
+
+    def _cells(self, process: Submission) -> None:
+        while self._reached < len(self._code) and not self._over:
+            place, cell = self._code[self._reached]
+            exercise = _exercise_of(cell)
+            began = _now()
+            try:
+                if exercise is None:
+                    self._run_cell(process, cell)
+                else:
+                    self._ask(process, self._hearing(exercise), hidden=False)
+                self._reached += 1
+            except Ended as ended:
+                self._lost(ended, exercise)
+                if exercise is None:  # what came before it is still asked about
+                    self._over, self._excused = f"{ended} in cell {place + 1}", ended.killed
+                else:
+                    self._reached += 1
+                raise
+            finally:
+                cell.metadata["execution"] = {"iopub.execute_input": began, "shell.execute_reply": _now()}
+
+    def _run_cell(self, process: Submission, cell: NotebookNode) -> None:
+        ran = process.run(cell.source)
+        cell.outputs = ran.outputs
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = cell.execution_count
+        if ran.error is not None:
+            self._errors.append((cell, ran.error))
+
+    def _hidden(self, process: Submission) -> None:
+        for hearing in self._hearings.values():
+            if hearing.waits:
+                try:
+                    self._ask(process, hearing, hidden=True)
+                except Ended as ended:
+                    self._lost(ended, hearing.exercise)
+                    raise
+
+    def _hearing(self, exercise: Exercise) -> Hearing:
+        findings = rules.findings(self._sources, exercise, self._assignment)
+        self._hearings[exercise.id] = Hearing(exercise, self._key(exercise), findings, self._why_missing(exercise))
+        return self._hearings[exercise.id]
+
+    def _ask(self, process: Submission, hearing: Hearing, hidden: bool) -> None:
+        exercise = hearing.exercise
+        with process.questioned(exercise.seconds, exercise.id) as channel:
+            try:
+                hearing.ask(RemotePeer(channel), hidden)
+            except (Ended, SandboxError):
+                raise
+            except Exception as error:
+                self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
+                hearing.lose("the judge stopped")
+
+    def _key(self, exercise: Exercise) -> bytes:
+        """Drawn from all that acts: every cell that was run, where between them each check stands, files beside."""
+        cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
+        beside = [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(self._files.items())]
+        return draw_key(course.secret(self._root), self._assignment.id, exercise.id, [*cells, *beside])
+
+    def _decided(self, exercise: Exercise) -> tuple[Verdict, str]:
+        """The verdict and its report."""
+        hearing = self._hearings.get(exercise.id)
+        verdict = not_checked(exercise, self._over or self._last, self._excused)
+        if hearing is not None and exercise.id not in self._broken:
+            try:
+                verdict = hearing.verdict()
+                return verdict, render(verdict)
+            except Exception as error:
+                self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
+        if exercise.id in self._broken:
+            verdict = not_checked(exercise, self._broken[exercise.id], excused=True)
+        return verdict, render(verdict)
+
+    def _lost(self, ended: Ended, exercise: Exercise | None) -> None:
+        """Note that a process has ended, in a cell or in the check of an exercise."""
+        if exercise is not None:
+            self._hearings[exercise.id].lose(str(ended))
+        if ended.killed:
+            self._fail(exercise, f"{ended}, killed from outside", ended)
+
+    def _fail(self, exercise: Exercise | None, reason: str, error: Exception) -> None:
+        """Note what is no fault of the notebook's, which must not become anybody's zero."""
+        if not self._last_try:
+            raise RunAgain(f"{reason}: {error}") from error
+        if exercise is not None:
+            self._broken[exercise.id] = reason
+
+    def _why_missing(self, exercise: Exercise) -> str:
+        """What stopped the cells that should have defined the exercise's names, as sentences; else nothing."""
+        for cell, error in self._errors:
+            own = cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.id
+            bound = rf"(?m)\b(def|class) +({'|'.join(exercise.names)})\b|^({'|'.join(exercise.names)}) *="
+            if own or re.search(bound, cell.source):
+                first = self._errors[0]
+                before = "" if first[0] is cell else f" Before that, {_lowered(stopped_with(first[1]))}"
+                return f"{stopped_with(error)}{before}"
+        return ""
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()
+
+
+def _exercise_of(cell: NotebookNode) -> Exercise | None:
+    """The exercise that a check cell asks about, by its grade id."""
+    if cell.cell_type != "code" or not utils.is_grade(cell):
+        return None
+    return catalogue.find(cell.metadata.nbgrader["grade_id"].removesuffix(CHECK_SUFFIX))
+
+
+def _write(cell: NotebookNode, verdict: Verdict, report: str) -> None:
+    """The report, and the number that nbgrader reads as the cell's score."""
+    most = float(cell.metadata.nbgrader["points"])
+    score = new_output(
+        "execute_result",
+        data={"text/plain": repr(min(most, float(verdict.points)))},
+        metadata={"judged": as_record(verdict)},  # read by the feedback pages and the dashboard
+    )
+    cell.outputs = [new_output("stream", name="stdout", text=report + "\n"), score]
+
+
+class SaveJudgedGrades(SaveAutoGrades):
+    """nbgrader's step that stores the scores; what was not checked by no fault of the answer waits for a person."""
+
+    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
+        super()._add_score(cell, resources)
+        if any(output.get("metadata", {}).get("judged", {}).get("excused") for output in cell.get("outputs", [])):
+            name, known = cell.metadata.nbgrader["grade_id"], resources["nbgrader"]
+            grade = self.gradebook.find_grade(name, known["notebook"], known["assignment"], known["student"])
+            grade.auto_score, grade.needs_manual_grade = None, True
+            self.gradebook.db.commit()

@@ -1,0 +1,172 @@
+"""One truth about points: the catalogue states them, and everything else that states them is written from it.
+
+An exercise's points stand in its check cell's metadata, where nbgrader reads what it is worth; in the line below its
+task; in the table at the head of its notebook; and their sum in its chapter. `release` writes all of these. What grades
+refuses to begin where a released notebook counts otherwise, since a grade of 3 could then mean 3 of 3 or 3 of 6.
+"""
+
+import copy
+import html
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from autograder import course
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.course import CHECK_SUFFIX, CourseError
+
+NUMBER = r"\d+(?:\.\d+)?"
+TASK = re.compile(rf"{NUMBER} points? \({NUMBER} visible(?:, {NUMBER} hidden)?\)")
+ROW = re.compile(rf"^(\| *(?P<number>\d+\.\d+) *\|.*\| *)(?P<points>{NUMBER})( *\| *)$", re.MULTILINE)
+CHAPTER = re.compile(rf"(?P<before>\bexercises\b[^\n]*?, )(?P<points>{NUMBER})(?= points)", re.IGNORECASE)
+HINT = re.compile(r"</summary>\s*(.*?)\s*</details>", re.DOTALL)
+_NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
+
+
+class Change(NamedTuple):
+    """A place that stated other points. graded: whether nbgrader reads them there."""
+
+    where: str
+    stated: str
+    counted: str
+    graded: bool
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.stated or 'nothing'}, in the catalogue {self.counted}"
+
+
+def write(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
+    """Make a notebook state the catalogue's points; returns what stated others. Prose without points is left alone."""
+    changes: list[Change] = []
+    exercises = {exercise.id: exercise for exercise in assignment.exercises}
+    numbers = {exercise.number: exercise for exercise in assignment.exercises}
+    for cell in notebook["cells"]:
+        name, marks = cell.get("id", ""), cell.get("metadata", {}).get("nbgrader") or {}
+        graded = exercises.get(str(marks.get("grade_id", "")).removesuffix(CHECK_SUFFIX))
+        if graded is not None and marks.get("grade") and marks.get("points") != graded.points:
+            changes.append(Change(f"the check of {graded.id}", _said(marks.get("points")), f"{graded.points:g}", True))
+            marks["points"] = graded.points
+        if cell.get("cell_type") != "markdown":
+            continue
+        task = exercises.get(str(name).removesuffix("-task"))
+        if task is not None:
+            _rewrite(cell, TASK, lambda _, task=task: _phrase(task), f"the task of {task.id}", changes)
+        _rewrite(cell, ROW, lambda row: _row(row, numbers), "the table", changes)
+    return changes
+
+
+def disagreements(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
+    """What in a notebook states other points than the catalogue."""
+    return write(copy.deepcopy(notebook), assignment)
+
+
+def refuse(notebook: dict[str, Any], assignment: Assignment) -> None:
+    """Raises CourseError where the points by which nbgrader would grade are not the catalogue's."""
+    wrong = [str(change) for change in disagreements(notebook, assignment) if change.graded]
+    if wrong:
+        raise CourseError(
+            f"{assignment.id}: the released notebook and the catalogue count points differently. {'; '.join(wrong)}. "
+            f"`python -m autograder release {assignment.id}` writes the catalogue's points everywhere."
+        )
+
+
+def refuse_worth(worth: dict[str, float], assignment: Assignment) -> None:
+    """Raises CourseError where the gradebook's points are not the catalogue's. worth: grade id -> most points there."""
+    wrong = [
+        f"{exercise.id}: {worth[exercise.id + CHECK_SUFFIX]:g} in the gradebook, {exercise.points:g} in the catalogue"
+        for exercise in assignment.exercises
+        if worth.get(exercise.id + CHECK_SUFFIX, exercise.points) != exercise.points
+    ]
+    if wrong:
+        raise CourseError(
+            f"{assignment.id}: the gradebook and the catalogue count points differently. {'; '.join(wrong)}. "
+            f"`nbgrader generate_assignment {assignment.id}` tells the gradebook; what was graded before is then named "
+            "by `grade`, and graded again by `grade --outdated`."
+        )
+
+
+def write_course(root: Path, assignment: Assignment) -> list[str]:
+    """Make the solution's notebook and the chapter state the catalogue's points; returns a line for each change."""
+    path = course.notebook_path(root, "solutions", assignment)
+    notebook = course.read_notebook(path)
+    changes = [f"{path.relative_to(root)}, {change}" for change in write(notebook, assignment)]
+    if changes:
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    chapter = root / "book" / f"{assignment.id}.md"
+    if chapter.is_file():
+        text = chapter.read_text(encoding="utf-8")
+        stated = CHAPTER.search(text)
+        if stated and float(stated["points"]) != assignment.points:
+            sum_of_all = Change("the sum", stated["points"], f"{assignment.points:g}", False)
+            changes.append(f"{chapter.relative_to(root)}, {sum_of_all}")
+            text = CHAPTER.sub(lambda found: f"{found['before']}{assignment.points:g}", text, count=1)
+            chapter.write_text(text, encoding="utf-8")
+    return changes
+
+
+def refuse_cells(root: Path, assignment: Assignment) -> None:
+    """Raises CourseError where the solution's notebook lacks a check, or folds other hints than the catalogue's."""
+    path = course.notebook_path(root, "solutions", assignment)
+    cells = {str(cell.get("id", "")): cell for cell in course.read_notebook(path)["cells"]}
+    graded = {
+        cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")
+        for cell in cells.values()
+        if cell.get("metadata", {}).get("nbgrader", {}).get("grade")
+    }
+    wrong = []
+    for exercise in assignment.exercises:
+        if exercise.id + CHECK_SUFFIX not in graded:
+            wrong.append(f"no graded cell {exercise.id}{CHECK_SUFFIX}")
+        folded = [html.unescape(hint) for hint in HINT.findall(_source(cells.get(f"{exercise.id}-hints", {})))]
+        expected = [sentence(hint) for hint in exercise.hints]
+        if folded and folded != expected:
+            other = [str(at) for at, pair in enumerate(zip(folded, expected, strict=False), 1) if pair[0] != pair[1]]
+            which = f"hint {', '.join(other)} differs" if other else f"{len(folded)} hints, expected {len(expected)}"
+            wrong.append(f"the cell {exercise.id}-hints is not the catalogue's: {which}")
+    if wrong:
+        raise CourseError(f"{path} does not agree with the catalogue: {'; '.join(wrong)}.")
+
+
+def sentence(hint: str) -> str:
+    """A hint of the catalogue as a sentence begins, unless it begins with a name: `a` and `A` are two things."""
+    return hint if _NAME.match(hint) else hint[0].upper() + hint[1:]
+
+
+def _rewrite(
+    cell: dict[str, Any],
+    pattern: re.Pattern[str],
+    new: Callable[[re.Match[str]], str],
+    where: str,
+    changes: list[Change],
+) -> None:
+    def replaced(found: re.Match[str]) -> str:
+        text = new(found)
+        if text != found[0]:
+            changes.append(Change(where, found[0].strip(), text.strip(), False))
+        return text
+
+    source = _source(cell)
+    written = pattern.sub(replaced, source)
+    if written != source:
+        cell["source"] = written if isinstance(cell["source"], str) else written.splitlines(keepends=True)
+
+
+def _phrase(exercise: Exercise) -> str:
+    points, visible, hidden = exercise.points, exercise.visible_points, exercise.hidden_points
+    return f"{points:g} {'point' if points == 1 else 'points'} ({visible:g} visible, {hidden:g} hidden)"
+
+
+def _row(row: re.Match[str], numbers: dict[str, Exercise]) -> str:
+    exercise = numbers.get(row["number"])
+    return row[0] if exercise is None else f"{row[1]}{exercise.points:g}{row[4]}"
+
+
+def _said(points: Any) -> str:
+    return f"{points:g}" if isinstance(points, int | float) else "" if points is None else repr(points)
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source: str | Sequence[str] = cell.get("source", "")
+    return source if isinstance(source, str) else "".join(source)

@@ -1,0 +1,249 @@
+"""The warm process inside a sandbox: it has torch imported and forks a confined child for each submission.
+
+It never runs a learner's code, so the next child finds it as it was. It stays single-threaded, since only such a
+process forks safely. It does what it is told over its control socket: start a child, say what the child and everything
+that it started use, interrupt it, end it.
+"""
+
+import gc
+import importlib
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NoReturn
+
+import psutil
+
+from autograder.inside import confine, trees, usage
+from autograder.inside.confine import Confinement
+from autograder.inside.landlock import Refused
+from autograder.inside.limits import Limits
+
+MAX_CONTROL_BYTES = 4096
+REST = 2  # between two counts of the files on a disk lies at least so many times what one takes
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
+
+
+class Zygote:
+    """Serves the control socket until the trusted side hangs up."""
+
+    def __init__(self, control: socket.socket, confinement: Confinement, limits: Limits) -> None:
+        from autograder.inside import shell
+
+        self._control, self._confinement, self._limits = control, confinement, limits
+        self._shell_module, self._shell = shell, shell.make()
+        self._child: int | None = None
+        self._home: str | None = None
+        self._ended = ""
+        self._begin()
+
+    def serve(self) -> NoReturn:
+        """Do what is told, one child at a time. Ends the process."""
+        self._control.sendall(_line({"ready": psutil.Process().num_threads()}))
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._control, MAX_CONTROL_BYTES, 1)
+            if not message:
+                self._stop()
+                os._exit(0)
+            self._control.sendall(_line(self._obey(json.loads(message)["do"], descriptors)))
+
+    def _obey(self, order: str, descriptors: Sequence[int]) -> dict[str, Any]:
+        """Carry out an order; returns what the child has used, whether it runs, and how it ended, if it did."""
+        if order == "start":
+            self._stop()
+            self._start(descriptors[0])
+        elif order == "interrupt" and self._child:
+            _kill(self._child, signal.SIGINT)
+        elif order == "stop":
+            self._stop()
+        return self._used() if order == "usage" else {"ended": self._ended}
+
+    def _start(self, connection: int) -> None:
+        """Fork a child that serves the connection."""
+        self._ended = ""
+        self._begin()
+        namespaced = self._confinement.kind == "namespaces"
+        self._home = None if namespaced else tempfile.mkdtemp(dir=self._confinement.home)
+        confinement = replace(self._confinement, home=self._home or self._confinement.home)
+        try:
+            fork = partial(_fork_elsewhere, confinement) if namespaced else os.fork
+            self._child = fork()
+            if self._child == 0:
+                self._be_a_child(confinement, connection)
+        except (OSError, Refused) as error:
+            self._child, self._ended = None, f"no child could be forked: {error}"
+        os.close(connection)
+
+    def _be_a_child(self, confinement: Confinement, connection: int) -> NoReturn:
+        """Confine this process and run what the connection asks for."""
+        try:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, 0)
+            os.dup2(nowhere, 1)
+            os.dup2(connection, 3)
+            os.closerange(4, 256)
+            channel = socket.socket(fileno=3)
+            os.environ.update(HOME=confinement.home, TMPDIR=confinement.home)
+            tempfile.tempdir = None  # asked for anew
+            # Files beside the notebook can be imported, as in Jupyter; last, so that none hides a module of a package.
+            sys.path.append("")
+            _seed()
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            confine.enter(confinement, self._limits)
+            os.dup2(0, 2)  # until here the trusted side is told what went wrong
+            self._shell_module.serve(self._shell, channel)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(0)
+
+    def _begin(self) -> None:
+        """Open the accounts of a new child, while there is none."""
+        self._memory, self._seconds = usage.Memory(), 0.0
+        self._disk, self._next_count = 0, 0.0
+
+    def _used(self) -> dict[str, Any]:
+        """What the child and all that it started use: seconds of processors, bytes, and what they are doing."""
+        processes = usage.look()
+        # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
+        self._seconds = max(self._seconds, sum(process.seconds for process in processes))
+        lives = any(process.pid == self._child and process.alive for process in processes)
+        return {
+            "seconds": self._seconds,
+            "memory": self._memory.used(processes, self._limits.memory_bytes),
+            "disk": self._on_disk(processes),
+            "doing": usage.doing(processes),
+            "ended": "" if lives else self._how_it_ended(),
+        }
+
+    def _how_it_ended(self) -> str:
+        """Why the child is gone: "exit", or "signal N" for one that may have come from outside."""
+        if self._child is None:
+            return self._ended or "exit"
+        try:
+            found = os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return "exit"
+        if found is None:  # it ends just now
+            return ""
+        killed = found.si_code != os.CLD_EXITED and found.si_status in FROM_OUTSIDE
+        return f"{usage.SIGNAL} {found.si_status}" if killed else "exit"
+
+    def _on_disk(self, processes: Sequence[usage.Process]) -> int:
+        """Bytes in the home folder; in namespaces its own file system limits them."""
+        began = time.monotonic()
+        if self._home and began >= self._next_count:
+            try:
+                self._disk = usage.on_disk(self._home, processes, self._limits.disk_bytes)
+            except trees.TooDeep:
+                self._disk = self._limits.disk_bytes + 1
+            except OSError:  # it could not be looked at now
+                return self._disk
+            now = time.monotonic()
+            self._next_count = now + REST * (now - began)
+        return self._disk
+
+    def _stop(self) -> None:
+        """End the child and everything that it started."""
+        if self._child is None:
+            return
+        while True:
+            left = usage.descendants()
+            if not left:
+                break
+            for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
+                for process in left:
+                    _kill(process.pid, signal_number)
+            _reap()
+        self._child = None
+        if self._home:
+            trees.remove(self._home)
+
+
+def _fork_elsewhere(confinement: Confinement) -> int:
+    """Fork a child that is process 1 of namespaces of its own; returns its number, as os.fork does."""
+    told, tells = os.pipe()
+    helper = os.fork()
+    if helper:
+        os.close(tells)
+        os.waitpid(helper, 0)
+        with os.fdopen(told) as file:
+            child, _, reason = file.read().partition(" ")
+        if not child.isdigit():
+            raise Refused(reason)
+        return int(child)
+    try:
+        confine.leave(confinement)
+        child = os.fork()
+        if child == 0:
+            return 0
+        os.write(tells, str(child).encode())
+    except Exception as error:
+        os.write(tells, f"- {error}".encode())
+    os._exit(0)
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _kill(process: int, signal_number: int) -> None:
+    try:
+        os.kill(process, signal_number)
+    except ProcessLookupError:
+        return
+
+
+def _reap() -> None:
+    """Forget every child that has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+        time.sleep(0.001)
+    except ChildProcessError:
+        return
+
+
+def _seed() -> None:
+    """Children of one process must not share their random numbers."""
+    import numpy
+    import torch
+
+    random.seed()
+    numpy.random.seed()
+    torch.default_generator.seed()
+
+
+def main(address: str, settings: str) -> NoReturn:
+    """Connect to the trusted side, give up root, import, and serve."""
+    chosen = json.loads(settings)
+    control = socket.socket(socket.AF_UNIX)
+    control.connect(address)
+    confinement = Confinement(**chosen["confinement"])
+    confine.drop_root(confinement)
+    confine.adopt_orphans()
+    import torch
+
+    torch.set_num_threads(1)
+    for module in chosen["preload"]:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # the notebook will say so itself, in its own cell
+            print(f"{module}: {error}", file=sys.stderr)
+    zygote = Zygote(control, confinement, Limits(**chosen["limits"]))
+    gc.collect()
+    gc.freeze()
+    zygote.serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What was handed in becomes one notebook fit for grading."""

@@ -1,0 +1,158 @@
+"""Which handed-in cell is which cell of the released notebook: by name, by text, by what it defines, by likeness."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nbformat import NotebookNode
+from rapidfuzz import fuzz
+
+from autograder.intake.salvage import Piece
+from autograder.intake.scripts import is_python
+
+ALIKE = 60.0  # percent of likeness from which a cell without a name is taken for a given one
+LIKENESS_READS = 2_000  # characters, and
+LIKENESS_CELLS = 500  # cells: comparing every pair takes its time
+
+_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_BOUND = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+_FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(eq=False)
+class Given:
+    """A cell of the released notebook; `found`: places in the submission of the cells that are taken for it."""
+
+    cell: NotebookNode
+    place: int
+    found: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        graded = self.cell.metadata.get("nbgrader", {})
+        self.name: str = graded.get("grade_id") or self.cell.get("id", "")
+        self.locked = bool(graded.get("locked"))
+        self.is_answer = bool(graded.get("solution"))
+        self.is_check = self.locked and bool(graded.get("grade"))
+        self.is_code = self.cell.cell_type == "code"
+        self.bare = bare(self.cell.source)
+        self.defines = set(_DEFINED.findall(self.cell.source)) if self.is_answer else set()
+
+    @property
+    def is_text(self) -> bool:
+        """Text that a student may write in, but need not."""
+        return not (self.locked or self.is_answer)
+
+
+class Matching:
+    """`claims`: for each handed-in cell the given one that it is, None where it is the student's own; `copies`: places
+    of further copies of given cells, which are of no use."""
+
+    def __init__(self, pieces: Sequence[Piece], released: NotebookNode) -> None:
+        self.pieces = pieces
+        self.given = [Given(cell, place) for place, cell in enumerate(released.cells)]
+        self.claims: list[Given | None] = [None] * len(pieces)
+        self.copies: set[int] = set()
+        self.code = [as_code(piece) for piece in pieces]
+        self.defined = [_names(code) for code in self.code]
+        self._match_names()
+        self._match_texts()
+        self._match_definitions()
+        self._match_likeness()
+
+    def claim(self, place: int, given: Given) -> None:
+        """Take a handed-in cell for a given one."""
+        self.claims[place] = given
+        given.found.append(place)
+
+    def release(self, given: Given, places: Iterable[int]) -> None:
+        """These cells are not the given one after all; those that are blank copies of it are dropped."""
+        for place in places:
+            self.claims[place] = None
+            given.found.remove(place)
+            if bare(self.pieces[place].source) in (given.bare, ""):
+                self.copies.add(place)
+
+    def is_own(self, place: int) -> bool:
+        """Whether a handed-in cell is the student's own."""
+        return self.claims[place] is None and place not in self.copies
+
+    def is_changed(self, place: int) -> bool:
+        """Whether a cell that is taken for a given one says something else."""
+        return bare(self.pieces[place].source) != self.claims[place].bare
+
+    def defining(self, given: Given) -> list[int]:
+        """Places of the cells that define what an answer asks for, blanks and given cells aside."""
+        return [
+            place
+            for place, names in enumerate(self.defined)
+            if given.defines & names
+            and (self.is_own(place) or (self.claims[place] not in (None, given) and self.is_changed(place)))
+            and (self.pieces[place].kind == "code" or is_python(self.code[place]))
+        ]
+
+    def _match_names(self) -> None:
+        """By grade id, else by cell id. A given text that has become code, or a second one, is the student's own."""
+        by_name = {given.name: given for given in self.given if given.name}
+        for place, piece in enumerate(self.pieces):
+            given = by_name.get(piece.grade_id) or by_name.get(piece.id)
+            if given and not (given.is_text and (given.found or given.cell.cell_type != piece.kind)):
+                self.claim(place, given)
+
+    def _match_texts(self) -> None:
+        """By the very text, in order, which tells more than a name; what is left of the same text are copies."""
+        texts = {given.bare for given in self.given if given.bare}
+        same = [place for place, piece in enumerate(self.pieces) if bare(piece.source) in texts]
+        for place in same:
+            claim = self.claims[place]
+            if claim and (self.is_changed(place) or claim.found[0] != place):
+                self.release(claim, [place])
+        waiting: dict[str, list[Given]] = {text: [] for text in texts}
+        for given in self.given:
+            if not given.found and given.bare:
+                waiting[given.bare].append(given)
+        for place in same:
+            text = bare(self.pieces[place].source)
+            if self.claims[place] is None and waiting[text]:
+                self.claim(place, waiting[text].pop(0))
+            elif self.claims[place] is None:
+                self.copies.add(place)
+
+    def _match_definitions(self) -> None:
+        """By what a cell defines, where an answer has none that bears its name."""
+        for given in [given for given in self.given if given.is_answer and not given.found]:
+            for place in self.defining(given):
+                if self.is_own(place):
+                    self.claim(place, given)
+
+    def _match_likeness(self) -> None:
+        """By likeness, the most alike first; among equals, by order."""
+        missing = [given for given in self.given if not given.found]
+        asked = set().union(*(given.defines for given in self.given))
+        own = [place for place in range(len(self.pieces)) if self.is_own(place) and not asked & self.defined[place]]
+        pairs = []
+        for given in missing:
+            for place in own[:LIKENESS_CELLS]:
+                if self.pieces[place].kind != given.cell.cell_type:
+                    continue
+                texts = given.cell.source[:LIKENESS_READS], self.pieces[place].source[:LIKENESS_READS]
+                likeness = fuzz.ratio(*texts, score_cutoff=ALIKE)
+                away = abs(given.place / len(self.given) - place / len(self.pieces))
+                pairs.append((-likeness, away, given.place, place))
+        for likeness, _, number, place in sorted(pairs):
+            if likeness and self.claims[place] is None and not self.given[number].found:
+                self.claim(place, self.given[number])
+
+
+def bare(source: str) -> str:
+    """A text without what may change by itself: blank lines and blanks at the ends of lines."""
+    return "\n".join(line.rstrip() for line in source.splitlines() if line.strip())
+
+
+def as_code(piece: Piece) -> str:
+    """A cell's text as code: of a text cell with fences, what stands between them."""
+    return piece.source if piece.kind == "code" else "\n\n".join(_FENCED.findall(piece.source)) or piece.source
+
+
+def _names(source: str) -> set[str]:
+    """What a cell defines at its outermost level, read without parsing, since half-written code counts as well."""
+    return {*_DEFINED.findall(source), *_BOUND.findall(source)}

@@ -1,0 +1,317 @@
+"""What was handed in, made fit for grading: no file of one student may stop the grading of another.
+
+`classroom/submitted/` is left as it is. Beside it, `classroom/received/` holds what nbgrader is given to grade: for
+each student who has a folder one notebook of the right name, rebuilt from the released one, and the receipt time.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from traitlets import Bool
+from traitlets.config import Configurable
+
+from autograder import course
+from autograder.grade import late
+from autograder.intake import choose, handed_in, receipts
+from autograder.intake.choose import folded, shown
+from autograder.intake.rebuild import rebuild, with_note
+
+if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's commands do without
+    from autograder.catalogue.exercise import Assignment
+
+RECEIVED = "classroom/received"
+OF_THE_EXCHANGE = "submission_secret.txt"  # nbgrader names the feedback it hands back after it
+MOST_OF_THE_EXCHANGE = 4_096  # bytes of it
+MOST_COPIED = 2_000  # files of one submission of which another machine is told
+MOST_OF_A_FILE = 64 * 1024 * 1024  # bytes of another file that an assignment takes
+
+
+class Intake(Configurable):
+    """What a course decides about the intake, in nbgrader_config.py."""
+
+    trust_timestamps = Bool(
+        False, config=True, help="Whether the timestamp.txt of a submission is the collector's, and its time believed"
+    )
+
+
+class NotKept(Exception):
+    """What one student handed in cannot be kept for grading, by no fault of theirs; the text tells a teacher why."""
+
+
+class TakenIn(NamedTuple):
+    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they stand in the
+    notebook's first cell too. `digest`: of the file that was read, "" for none; `files`: others that are wanted.
+
+    failure: "", or why nobody could look at the work, in words for a teacher. Then it is not checked: it gets no grade,
+    and `notebook` is the released one.
+    """
+
+    notebook: NotebookNode
+    reasons: tuple[str, ...]
+    digest: str
+    files: tuple[Path, ...] = ()
+    failure: str = ""
+
+
+class ClassTakenIn(NamedTuple):
+    """`coursedir`: reads what was taken in. `failures`: student -> why they cannot be graded, for a teacher."""
+
+    coursedir: CourseDirectory
+    failures: dict[str, str]
+
+
+def released_notebook(root: Path, assignment: Assignment) -> NotebookNode:
+    """The notebook that the class was given. Raises CourseError when it is missing or broken."""
+    path = course.notebook_path(root, "exercises", assignment)
+    course.read_notebook(path)
+    return nbformat.read(path, as_version=4)
+
+
+def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
+    """One student's work, from the folder that was handed in. Nothing is written, nothing raised.
+
+    The submission can be anything: what cannot be read is replaced by the released notebook, with the reason. An error
+    that is not the submission's becomes a `failure`.
+    """
+    try:
+        return _take_in(released, assignment, folder)
+    except handed_in.NoPlainFile:  # it went away while it was read
+        return TakenIn(released, (), "", failure=f"{folder} changed while it was read. Grade it again.")
+    except OSError as error:  # a closed folder, a disk that fails: nothing that its author wrote
+        what = error.filename or folder
+        return TakenIn(released, (), "", failure=f"{what} cannot be read: {error.strerror or error}.")
+    except Exception as error:  # a mistake of ours, which must cost nobody a point
+        traceback.print_exc(file=sys.stderr)
+        return TakenIn(released, (), "", failure=f"taking it in failed with {type(error).__name__}: {error}")
+
+
+def submissions(submitted: Path, assignment: Assignment, students: str = "*") -> dict[str, Path]:
+    """Student -> the folder with their work for the assignment; `students` is a pattern as nbgrader takes it.
+
+    A folder whose name differs in case, spaces or signs only is taken where there is no better one. Of a student whose
+    folder is closed to us it is the one where the work should be, so that it is missed by name.
+    """
+    found = {}
+    for place in handed_in.inside(submitted):
+        if place.name.startswith(".") or not fnmatchcase(place.name, students) or not _is_place(place):
+            continue
+        exact = place / assignment.id
+        if handed_in.is_closed(place):
+            found[place.name] = exact
+            continue
+        folders = [path for path in handed_in.inside(place) if handed_in.is_folder(path)]
+        alike = [path for path in folders if folded(path.name) == folded(assignment.id)]
+        if alike:
+            found[place.name] = min(alike, key=lambda path: (_is_empty(path), path != exact, path.name))
+    return found
+
+
+def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> ClassTakenIn:
+    """Take in everyone whom the course directory selects.
+
+    coursedir: with the assignment and the pattern of students set. It is not changed. say: is told, student by student,
+    what had to be put right. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the
+    released notebook is missing.
+    """
+    from autograder import catalogue
+    from autograder.grade import points
+
+    root = Path(coursedir.root)
+    late.check(root, (coursedir.parent or coursedir).config)
+    assignment = catalogue.find_assignment(coursedir.assignment_id)
+    if assignment is None:
+        return ClassTakenIn(coursedir, {})
+    released = released_notebook(root, assignment)
+    points.refuse(released, assignment)
+    found = submissions(root / coursedir.submitted_directory, assignment, coursedir.student_id)
+    aside, failures = 0, {}
+    for student, folder in found.items():
+        taken = take_in(released, assignment, folder)
+        try:
+            aside += receive(coursedir, assignment, student, folder, taken, say)
+        except NotKept as error:
+            failures[student] = str(error)
+        for reason in taken.reasons:
+            say(f"{student}: {reason}")
+    if aside:
+        say(
+            f"{aside} submissions came with a {receipts.STAMP} that was not believed. If nbgrader's exchange or "
+            f"ngshare collected them, set c.Intake.trust_timestamps = True in {course.MARKER}."
+        )
+    _forget_others(root, assignment, coursedir.student_id, found, say)
+    reading = copy.copy(coursedir)
+    reading.submitted_directory = RECEIVED
+    return ClassTakenIn(reading, failures)
+
+
+def receive(
+    coursedir: CourseDirectory,
+    assignment: Assignment,
+    student: str,
+    folder: Path,
+    taken: TakenIn,
+    say: Callable[[str], None],
+) -> bool:
+    """Keep what was taken in, with its receipt time; whether the submission came with another time, not believed.
+
+    Raises NotKept, which concerns this student alone.
+    """
+    if taken.failure:
+        raise NotKept(taken.failure)
+    root = Path(coursedir.root)
+    place = root / RECEIVED / student / assignment.id
+    settings = (coursedir.parent or coursedir).config  # nbgrader reads nbgrader_config.py after it makes the directory
+    try:
+        student.encode()
+        given = receipts.stamp_of(folder)
+        believed = given if Intake(config=settings).trust_timestamps else None
+        received = receipts.record(root, assignment.id, student, taken.digest, taken.reasons, believed)
+        _store(place, assignment, taken, received)
+    except UnicodeEncodeError as error:
+        raise NotKept(f"the folder's name {student!r} is not written in UTF-8. Rename it.") from error
+    except course.CourseError as error:
+        raise NotKept(str(error)) from error
+    except (OSError, RecursionError) as error:
+        reason = error.strerror or error if isinstance(error, OSError) else "it holds too many folders in folders"
+        raise NotKept(f"{reason}: {place} or its receipt cannot be written anew.") from error
+    return folder.name == assignment.id and _stamp(folder, received, say) and given is not None
+
+
+def copied(folder: Path, assignment: Assignment | None) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of each file that another machine needs in order to take in a folder as it would be here; of
+    files that are not read, the name alone. Raises OSError for what may not be read."""
+    there = handed_in.look(folder)
+    read = choose.worth_reading(there, folder, f"{assignment.notebook}.ipynb") if assignment else set()
+    kept = (*assignment.files, OF_THE_EXCHANGE) if assignment else ()
+    for path in sorted((*there.files, *there.hidden), key=lambda path: path not in read)[:MOST_COPIED]:
+        inner = path.relative_to(folder).as_posix()
+        is_sent = assignment is None or path in read or inner in kept
+        try:
+            yield inner, handed_in.content_of(path, _most(path)) if is_sent else b""
+        except handed_in.NoPlainFile:
+            continue
+
+
+def copy_files(files: tuple[Path, ...], place: Path) -> None:
+    """Copy a work's other files to a folder; what is too large or no longer a plain file is left out."""
+    for path in files:
+        try:
+            handed_in.copy_to(path, place / path.name, _most(path))
+        except handed_in.NoPlainFile:
+            continue
+
+
+def install() -> None:
+    """Let nbgrader's autograding take in the class before it looks for notebooks.
+
+    nbgrader has no setting for that: its pre-convert hook comes after it has passed over empty folders and unknown file
+    names, is not told the student, and its errors are swallowed. So the method that looks for notebooks is wrapped, and
+    the one that grades them, which tells at its end whom it could not grade.
+    """
+    look, convert = Autograde.init_notebooks, Autograde.convert_notebooks
+    if hasattr(look, "__wrapped__"):
+        return  # formgrader reads the configuration more than once
+
+    @functools.wraps(look)
+    def init_notebooks(converter: Autograde) -> None:
+        try:
+            taken = take_in_class(converter.coursedir, converter.log.warning)
+        except course.CourseError as error:
+            converter.log.error(str(error))
+            raise NbGraderException(str(error)) from error
+        converter.coursedir, converter.not_taken_in = taken
+        _tell(converter)
+        look(converter)
+        for student in converter.not_taken_in:  # what an earlier grading left there is not theirs of today
+            place = converter._format_source(converter.coursedir.assignment_id, student)
+            converter.assignments.pop(place, None)
+
+    @functools.wraps(convert)
+    def convert_notebooks(converter: Autograde) -> None:
+        convert(converter)
+        if getattr(converter, "not_taken_in", {}):
+            _tell(converter)  # again, where a teacher looks first
+            raise NbGraderException("Some students were not graded.")  # nbgrader ends with code 1
+
+    Autograde.init_notebooks, Autograde.convert_notebooks = init_notebooks, convert_notebooks
+
+
+def _tell(converter: Autograde) -> None:
+    for student, failure in converter.not_taken_in.items():
+        converter.log.error(f"{student}: not graded: {failure}")
+
+
+def _take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
+    there = handed_in.look(folder)
+    name = f"{assignment.notebook}.ipynb"
+    kept = (*assignment.files, OF_THE_EXCHANGE)
+    wanted = [path for path in there.files if path.relative_to(folder).as_posix() in kept]
+    chosen = choose.choose(there, folder, name, lambda data: rebuild(data, released))
+    reasons = [] if folder.name == assignment.id else [f"The folder was named {shown(folder.name)}."]
+    reasons += chosen.reasons
+    for path in [path for path in wanted if path.stat().st_size > _most(path)]:
+        wanted.remove(path)
+        if path.name != OF_THE_EXCHANGE:
+            reasons.append(f"{shown(path.name)} is larger than {_most(path) >> 20} MB and was left out.")
+    others = [path.relative_to(folder).as_posix() for path in there.files if path not in wanted]
+    reasons += choose.about_helpers(chosen.rebuilt.notebook, [*others, *chosen.beside])
+    digest = choose.digest_with(chosen.digest, [path for path in wanted if path.name != OF_THE_EXCHANGE])
+    return TakenIn(with_note(chosen.rebuilt.notebook, reasons), tuple(reasons), digest, tuple(wanted))
+
+
+def _most(path: Path) -> int:
+    return MOST_OF_THE_EXCHANGE if path.name == OF_THE_EXCHANGE else MOST_OF_A_FILE
+
+
+def _store(place: Path, assignment: Assignment, taken: TakenIn, received: str) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    copy_files(taken.files, place)
+    receipts.write(place / f"{assignment.notebook}.ipynb", nbformat.writes(taken.notebook) + "\n")
+    receipts.write(place / receipts.STAMP, received)
+
+
+def _stamp(folder: Path, received: str, say: Callable[[str], None]) -> bool:
+    try:
+        return receipts.stamp(folder, received)
+    except OSError as error:
+        say(f"{folder}: formgrader will not show when this arrived, since no file can be written there ({error}).")
+        return False
+
+
+def _forget_others(
+    root: Path, assignment: Assignment, students: str, found: dict[str, Path], say: Callable[[str], None]
+) -> None:
+    """What was taken in from folders that are there no longer is not graded."""
+    for place in (root / RECEIVED).glob(f"*/{assignment.id}"):
+        if place.parent.name not in found and fnmatchcase(place.parent.name, students):
+            try:
+                shutil.rmtree(place)
+            except (OSError, RecursionError) as error:
+                say(f"{place.parent.name} has no submission any more, but {place} cannot be removed ({error}).")
+
+
+def _is_place(path: Path) -> bool:
+    """Whether it is a student's folder; a teacher may have put a link there."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _is_empty(folder: Path) -> bool:
+    return all(path.name in (receipts.STAMP, receipts.ASIDE) for path in handed_in.inside(folder))

@@ -1,0 +1,1 @@
+"""An answer is asked, compared with the right one, explained, and decided about."""

@@ -1,0 +1,174 @@
+"""Which known mistake an answer shows: the one whose observations are the learner's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
+from autograder.judging import compare
+from autograder.judging.observation import Observation, Raised
+from autograder.judging.observe import LocalPeer, PeerGone, Subject
+from autograder.judging.question import asks_everybody
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One probe put to one answer. `got` is None when the probe could not be run."""
+
+    probe: Probe
+    case: Case
+    cotangent: Any
+    expected: Observation
+    got: Observation | None
+    difference: compare.Difference | None
+
+    @property
+    def passed(self) -> bool:
+        return self.difference is None
+
+
+def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    """The misconception that explains the failures, with visible evidence if there is any; None when none does.
+
+    One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
+    if it explains the first and at least half of them: an answer may hold a known mistake beside another.
+    """
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
+    failures = sum(not outcome.passed for outcome in asked)
+    best, most = None, 0
+    for misconception in exercise.misconceptions if failures else ():
+        agreeing, clashes = _agreement(exercise, misconception, asked)
+        if agreeing and not clashes:
+            return misconception, _evidence(agreeing)
+        if len(agreeing) > most and 2 * len(agreeing) >= failures:
+            best, most = (misconception, _evidence(agreeing)), len(agreeing)
+    return best
+
+
+def namespace_of(source: str) -> Mapping[str, Any]:
+    """What a snippet defines, run as a notebook cell would be after the set-up cell."""
+    return dict(_executed(source))
+
+
+@cache
+def _executed(source: str) -> tuple[tuple[str, Any], ...]:
+    namespace: dict[str, Any] = {"__name__": "answer"}
+    exec(
+        compile(
+            "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n",
+            "<set-up>",
+            "exec",
+        ),
+        namespace,
+    )
+    exec(compile(source, "<answer>", "exec"), namespace)
+    return tuple(namespace.items())
+
+
+def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
+    """The failures that the misconception reproduces, and the number of probes on which it says otherwise.
+
+    One that does not reproduce the first failure, or fails where the learner does not, is out at once.
+    """
+    if known.shows is not None:
+        failures = [outcome for outcome in outcomes if not outcome.passed]
+        bearing = [outcome for outcome in failures if _bears_mark(known, outcome)]
+        return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
+    if any(_passes(exercise, known, outcome) is False for outcome in outcomes if outcome.passed):
+        return [], len(outcomes)  # the learner can do what this mistake cannot
+    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+    agreeing, clashes = [], 0
+    partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
+    for outcome in outcomes:
+        try:
+            shown, parted = _shown(exercise, known, subject, outcome)
+        except PeerGone:
+            return [], len(outcomes)
+        if outcome.passed:
+            if parted is not None:
+                return [], len(outcomes)  # the learner can do what this mistake cannot
+        elif parted is not None and _agrees(parted, shown, outcome, agreeing, partly_right):
+            agreeing.append(outcome)
+        elif not agreeing:
+            return [], len(outcomes)
+        else:
+            clashes += 1
+    return agreeing, clashes
+
+
+_VISIBLE: dict[tuple, tuple[Observation, compare.Difference | None]] = {}  # a visible probe asks everybody the same
+
+
+def _shown(
+    exercise: Exercise, known: Misconception, subject: Subject, outcome: Outcome
+) -> tuple[Observation, compare.Difference | None]:
+    """What a known mistake shows to the question of an outcome, and where that parts from the right answer."""
+    key = (exercise.id, known.name, outcome.probe.name, id(outcome.case))
+    if key in _VISIBLE:
+        return _VISIBLE[key]
+    shown = subject.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+    found = shown, compare.difference(outcome.expected, shown, outcome.probe)
+    # A class is asked in an order of its own: how its parameters are read depends on what was asked before.
+    if exercise.roles is None and asks_everybody(exercise, outcome.probe, outcome.case):
+        _VISIBLE[key] = found
+    return found
+
+
+def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool | None:
+    """Whether a known mistake passes a visible probe of a function; None where that is found out in its turn."""
+    if exercise.roles is not None or not asks_everybody(exercise, outcome.probe, outcome.case):
+        return None
+    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+    try:
+        return _shown(exercise, known, subject, outcome)[1] is None
+    except PeerGone:
+        return False
+
+
+def _agrees(
+    parted: compare.Difference,
+    shown: Observation,
+    outcome: Outcome,
+    agreeing: Sequence[Outcome],
+    partly_right: bool,
+) -> bool:
+    if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
+        # Two spellings of one mistake stop with different words. Once a value agrees, any error does; where the learner
+        # also passes probes, as the mistake must then, the same kind of error does.
+        if any(not isinstance(earlier.got.result, Raised) for earlier in agreeing):
+            return True
+        if partly_right and shown.result.type == outcome.got.result.type:
+            return True
+    return _alike(parted, outcome.difference) and _same(shown, outcome)
+
+
+def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
+    if isinstance(outcome.got.result, Raised) or isinstance(outcome.expected.result, Raised):
+        return False
+    try:
+        return bool(known.shows(Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result)))
+    except Exception:  # a learner's result may be anything
+        return False
+
+
+def _alike(one: compare.Difference, other: compare.Difference) -> bool:
+    """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
+    return one.kind == other.kind and (one.kind not in ("gradient", "inputs", "state") or one.text == other.text)
+
+
+def _same(shown: Observation, outcome: Outcome) -> bool:
+    if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
+        return (shown.result.type, shown.result.message) == (
+            outcome.got.result.type,
+            outcome.got.result.message,
+        )
+    return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
+
+
+def _evidence(agreeing: Sequence[Outcome]) -> Evidence | None:
+    for outcome in agreeing:
+        if not outcome.probe.hidden and not isinstance(outcome.got.result, Raised):
+            return Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result)
+    return None

@@ -1,0 +1,272 @@
+"""Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows.
+
+The other side may be hostile. Of a reply only what has the form that was asked for becomes part of an observation;
+anything else ends the questions (`PeerGone`), in words of ours alone.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import torch
+
+from autograder.catalogue.exercise import Case, Exercise, Probe
+from autograder.inside import answerer, recorder, wire
+from autograder.judging import compare, roles
+from autograder.judging.observation import Observation, Raised, Structure
+
+MAX_CALLBACKS = 10_000
+MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
+MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
+MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
+MAX_NAME = 100
+UNREADABLE = "the notebook's process sent an answer that cannot be read"
+
+
+class PeerGone(Exception):
+    """The side that holds the answer stopped answering; the text says how."""
+
+
+class Peer(Protocol):
+    """The side that holds the learner's objects."""
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]: ...
+
+
+class LocalPeer:
+    """Objects in this process. Values are copied both ways as if they travelled."""
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._answerer, self._counted = answerer.Answerer(namespace), _Counted()
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        proxies: list[wire.Proxy] = []
+
+        def local(number: int) -> wire.Proxy:
+            def call(*arguments: Any) -> Any:
+                with recorder.paused():
+                    reply = self._counted.call(proxies, {"callback": number, "arguments": wire.copy(arguments)})
+                if "error" in reply:
+                    raise RuntimeError(reply["error"])
+                return wire.copy(reply["value"])
+
+            return call
+
+        arrived = wire.copy(request, proxies, local)
+        return wire.copy(self._answerer.answer(arrived))
+
+
+class RemotePeer:
+    """Objects at the other end of a channel, which may be hostile, slow or dead. The channel limits the time."""
+
+    def __init__(self, channel: wire.Channel) -> None:
+        self._channel, self._counted = channel, _Counted()
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        proxies: list[wire.Proxy] = []
+        try:
+            self._channel.send(request, proxies)
+            for _ in range(MAX_CALLBACKS):
+                reply = self._channel.receive()
+                too_much = any(got > most for got, most in zip(self._channel.received, MAX_RECEIVED, strict=True))
+                if not isinstance(reply, dict) or too_much:
+                    raise PeerGone(UNREADABLE)
+                if "callback" not in reply:
+                    return reply
+                self._channel.send(self._counted.call(proxies, reply))
+        except wire.WireError as error:
+            raise PeerGone(UNREADABLE) from error
+        except (EOFError, OSError) as error:
+            raise PeerGone("the notebook's process ended") from error
+        raise PeerGone(f"the function handed over was called more than {MAX_CALLBACKS} times")
+
+
+class _Counted:
+    """Calls the functions that were handed over, with a learner's arguments, which may be anything; they run here."""
+
+    def __init__(self) -> None:
+        self._numbers = 0
+
+    def call(self, proxies: list[wire.Proxy], message: dict[str, Any]) -> dict[str, Any]:
+        """The result or the error of one call, as a message."""
+        try:
+            arguments = message["arguments"]
+            self._numbers += sum(map(_size, arguments))
+            if self._numbers > MAX_CALLBACK_NUMBERS:
+                raise ValueError(f"expected at most {MAX_CALLBACK_NUMBERS:,} numbers in all")
+            return {"value": proxies[message["callback"]](*arguments)}
+        except Exception as error:
+            text = f"the function that was passed in stopped with {type(error).__name__}: {error}"
+            return {"error": text[: answerer.MAX_MESSAGE]}
+
+
+def _size(value: Any) -> int:
+    """How much a function may have to look at: numbers, letters, and what is counted as one."""
+    if isinstance(value, torch.Tensor):
+        return 1 + value.numel() + sum(value.shape)  # a function may make numbers of an axis, even of an empty tensor
+    if isinstance(value, (list, tuple, dict)):
+        return 1 + sum(map(_size, value.values() if isinstance(value, dict) else value))
+    return 1 + (len(value) if isinstance(value, (str, bytes)) else 0)
+
+
+class Subject:
+    """An answer under questions: functions are called; classes are constructed, given weights and called.
+
+    forbidden: functions whose calls are to be noticed; `called` holds those that were.
+    """
+
+    def __init__(self, exercise: Exercise, peer: Peer, forbidden: Sequence[str] = ()) -> None:
+        self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
+        self.called: set[str] = set()
+        self._reading: int | None = None  # which reading of a class's parameters agreed first
+
+    def turn_to(self, peer: Peer) -> None:
+        """Ask the rest of a side that holds the same answer."""
+        self._peer = peer
+
+    def kinds(self) -> dict[str, str]:
+        """name -> "function", "class", "missing", or the type found instead."""
+        reply = self._ask("look", names=list(self._exercise.names))
+        kinds = reply.get("kinds")
+        return {
+            name: str(kinds.get(name, "missing"))[:MAX_NAME] if isinstance(kinds, dict) else "missing"
+            for name in self._exercise.names
+        }
+
+    def observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None) -> Observation:
+        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense."""
+        if self._exercise.roles is not None:
+            return self._observe_class(probe, case, expected, cotangent)
+        name = case.function or self._exercise.names[0]
+        seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), case)
+        return replace(seen, **_generator_use(case.arguments, seen.inputs))
+
+    def _observe_class(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
+        dtype = wire.DTYPE_NAMES[case.arguments[0].dtype]
+        made = self._ask(
+            "construct",
+            name=self._exercise.names[0],
+            arguments=case.construct,
+            example=case.arguments,
+            dtype=dtype,
+        )
+        if "error" in made:
+            return Observation(_raised(made))
+        shapes = _shapes(_field(made, "parameters", list))
+        said = {role: name for role, name in _field(made, "roles", dict).items() if isinstance(name, str)}
+        readings = roles.assign(shapes, self._exercise.roles(*case.construct), said)
+        if not readings:
+            return Observation(self._structure(made, shapes, case))
+        chosen = range(len(readings)) if self._reading is None else [min(self._reading, len(readings) - 1)]
+        seen = [self._forward(probe, case, cotangent, shapes, readings[index]) for index in chosen]
+        agreeing = [expected is not None and compare.difference(expected, one, probe) is None for one in seen]
+        best = agreeing.index(True) if True in agreeing else 0
+        if self._reading is None and True in agreeing:
+            self._reading = best
+        return seen[best]
+
+    def _forward(
+        self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment
+    ) -> Observation:
+        loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
+        if "error" in loaded:
+            return Observation(_raised(loaded))
+        reply = self._ask("forward", arguments=case.arguments, training="training" in probe.also, cotangent=cotangent)
+        return self._observation(reply, case, reading, shapes)
+
+    def _structure(self, made: dict[str, Any], shapes: dict[str, tuple], case: Case) -> Structure | Raised:
+        replies = [self._ask("forward", seed, arguments=case.arguments, training=False) for seed in (1, 2)]
+        if "error" in replies[0]:
+            return _raised(replies[0])
+        first, second = (reply.get("result") for reply in replies)
+        items = first if isinstance(first, tuple) else (first,)
+        return Structure(
+            module=made.get("module") is True,
+            parameters=tuple(shapes.items()),
+            shapes=tuple(
+                str(tuple(item.shape)) if isinstance(item, torch.Tensor) else type(item).__name__ for item in items
+            ),
+            repeatable=compare.value_difference(first, second, 1e-6, 1e-6) is None,
+            unregistered=_names(_field(made, "unregistered", list)),
+        )
+
+    def _observation(
+        self,
+        reply: dict[str, Any],
+        case: Case,
+        reading: roles.Assignment | None = None,
+        shapes: dict[str, tuple] | None = None,
+    ) -> Observation:
+        if "error" in reply:
+            return Observation(_raised(reply))
+        inputs = _field(reply, "inputs", tuple)
+        if "result" not in reply or len(inputs) != len(case.arguments):
+            raise PeerGone(UNREADABLE)
+        by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
+        gradients = {f"input {index}": _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
+        by_parameter = reply.get("parameter_gradients")
+        if isinstance(by_parameter, dict) and by_parameter:
+            for role, slot in (reading or {}).items():
+                gradient, shape = _tensor(by_parameter.get(slot.parameter)), (shapes or {})[slot.parameter]
+                fits = gradient is not None and tuple(gradient.shape) == shape
+                gradients[role] = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+        return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
+
+    def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
+        reply = self._peer.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
+        called = reply.get("called")
+        texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
+        self.called |= texts & set(self._forbidden)  # a reply may say anything
+        return reply
+
+
+def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
+    """Whether a generator among the arguments has been drawn from, and whether it was given another seed."""
+    pairs = [(a, b) for a, b in zip(before, after, strict=False) if isinstance(a, torch.Generator)]
+    pairs = [(a, b) for a, b in pairs if isinstance(b, torch.Generator)]
+    return {
+        "drawn": any(not torch.equal(a.get_state(), b.get_state()) for a, b in pairs),
+        "reseeded": any(a.initial_seed() != b.initial_seed() for a, b in pairs),
+    }
+
+
+def _field(reply: dict[str, Any], name: str, kind: type) -> Any:
+    """A part of a reply, which has to be of its kind. Raises PeerGone when it is not."""
+    if not isinstance(reply.get(name), kind):
+        raise PeerGone(UNREADABLE)
+    return reply[name]
+
+
+def _tensor(sent: Any) -> torch.Tensor | None:
+    return sent if isinstance(sent, torch.Tensor) else None
+
+
+def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
+    """Parameter name -> shape, as a peer said them; tensors of these shapes are made here."""
+    if len(parameters) > MAX_PARAMETERS:
+        raise PeerGone(f"the answer has more than {MAX_PARAMETERS:,} parameters")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for said in parameters:
+        name, shape, *_ = said if isinstance(said, list) and len(said) == 3 else (None, None)
+        if not isinstance(name, str) or not isinstance(shape, list) or not all(type(size) is int for size in shape):
+            raise PeerGone(UNREADABLE)
+        if len(shape) > wire.MAX_AXES or any(not 0 <= size <= MAX_PARAMETER_NUMBERS for size in shape):
+            raise PeerGone(f"a parameter has more than {wire.MAX_AXES} axes, or an axis that is too long")
+        shapes[name[:MAX_NAME]] = tuple(shape)
+    if sum(map(math.prod, shapes.values())) > MAX_PARAMETER_NUMBERS:
+        raise PeerGone(f"the answer's parameters hold more than {MAX_PARAMETER_NUMBERS:,} numbers")
+    return shapes
+
+
+def _names(sent: list) -> tuple[str, ...]:
+    return tuple(name[:MAX_NAME] for name in sent[:MAX_PARAMETERS] if isinstance(name, str))
+
+
+def _raised(reply: dict[str, Any]) -> Raised:
+    error = _field(reply, "error", dict)
+    kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
+    line, kinds = error.get("line"), error.get("kinds")
+    return Raised(
+        kind, message, line if type(line) is int else 0, source, _names(kinds if isinstance(kinds, list) else [])
+    )

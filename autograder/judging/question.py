@@ -1,0 +1,46 @@
+"""What a probe asks: inputs drawn from a key, with the right answer to them. Visible probes ask everybody the same."""
+
+import hashlib
+import hmac
+
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Case, Exercise, Probe
+from autograder.judging.observe import LocalPeer, Subject
+
+_VISIBLE: dict[tuple[str, str], tuple] = {}  # a visible probe asks everybody the same
+
+
+def question_of(exercise: Exercise, probe: Probe, key: bytes) -> tuple:
+    """The question that a probe asks the answers of a key."""
+    place = exercise.id, probe.name
+    if probe.hidden or exercise is not catalogue.find(exercise.id):
+        return question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
+    if place not in _VISIBLE:
+        _VISIBLE[place] = question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
+    return _VISIBLE[place]
+
+
+def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tuple:
+    """One drawn case with the reference's observation, and the factors under which gradients are compared."""
+    case = probe.draw(generator)
+    reference = Subject(exercise, LocalPeer(exercise.reference))
+    expected, cotangent = reference.observe(probe, case, None), None
+    if "gradients" in probe.also:
+        first = expected.result[0] if isinstance(expected.result, tuple) else expected.result
+        cotangent = torch.randn(first.shape, generator=generator, dtype=torch.float64).to(first.dtype)
+        expected = reference.observe(probe, case, None, cotangent)
+    return case, expected, cotangent
+
+
+def asks_everybody(exercise: Exercise, probe: Probe, case: Case) -> bool:
+    """Whether a case is the one that a visible probe of the catalogue asks everybody."""
+    known = _VISIBLE.get((exercise.id, probe.name))
+    return known is not None and known[0] is case
+
+
+def seed_of(key: bytes, exercise: Exercise, probe: Probe) -> int:
+    """The seed of a probe's inputs; a visible probe asks everybody the same."""
+    name = f"{exercise.id}|{probe.name}".encode()
+    return int.from_bytes(hmac.new(key if probe.hidden else b"", name, hashlib.sha256).digest()[:7], "big")

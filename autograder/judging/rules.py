@@ -1,0 +1,269 @@
+"""What a submission may not do, in words, and the part of it that is found by reading: imports of the course's answers.
+
+Calls of forbidden functions are seen when they happen (see `recorder`); source is read only for what the recorder
+cannot know. Nothing of the learner's is run here. Only code that the exercise's objects reach counts, so whatever a
+learner compares with in a cell of their own is free.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autograder.catalogue.exercise import Assignment, Exercise
+
+OWN_PACKAGES = ("transformer_ref", "autograder")
+ALWAYS_VISIBLE = ("autograder.check",)
+# What takes a call out of the recorder's sight. No answer to an exercise has a use for it.
+SWITCHES = (
+    "DisableTorchFunction",
+    "_DisableTorchDispatch",
+    "_disable_current_modes",
+    "no_dispatch",
+    "_pop_mode_temporarily",
+    "_pop_mode",
+    "_pop_torch_function_stack",
+    "_pop_torch_dispatch_stack",
+    "_ExcludeDispatchKeyGuard",
+)
+RUNNERS = ("eval", "exec", "compile", "run_line_magic", "run_cell_magic")
+WRITERS = ("setattr", "update", "__setitem__")
+MODULE = re.compile(rf"(?:{'|'.join(OWN_PACKAGES)})(?:\.\w+)*")
+MAGIC = re.compile(r"^[^#'\"\n]*?(?:^|=)[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
+
+# The budget of one notebook. A chapter's solution has 10,000 letters and 3,000 nodes.
+MOST_LETTERS = 300_000
+MOST_NODES = 100_000
+MOST_TRANSFORMED = 100_000  # letters; IPython reads a cell anew for each of its magics
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
+    """Sentences about the forbidden functions of these names, which an answer to the exercise has called."""
+    return [
+        f"{name} does the whole exercise by itself, so it is not allowed here and this exercise earns no points. "
+        "Write the steps yourself; comparing with it in a cell of your own is welcome."
+        for name in exercise.forbidden
+        if name in names
+    ]
+
+
+def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
+    """Sentences about what the code that the exercise's objects reach may not mention; empty when there is none.
+
+    cells: sources of the notebook's code cells, in order. What is no Python, or is beyond the budget, is passed over.
+    """
+    allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
+    reached = list(_reached(_read(tuple(cells)), exercise.names))
+    mentioned = dict.fromkeys(name for statement in reached for name in statement.mentions)
+    modules = [name for name in mentioned if name not in SWITCHES and not _within(name, allowed)]
+    for name in dict.fromkeys(name for statement in reached for name in statement.dotted):
+        if not _within(name, allowed) and not any(module.startswith(f"{name}.") for module in allowed):
+            modules.append(name)  # else it is allowed, or a step of a dotted name on the way to what is
+    found = [
+        f"{name} switches off what sees which functions an answer calls, so this exercise earns no points."
+        for name in mentioned
+        if name in SWITCHES and exercise.forbidden
+    ]
+    return found + [
+        f"{name} is a part of the course that an answer may not use, so this exercise earns no points. "
+        "What this notebook may import is in its first code cell."
+        for name in dict.fromkeys(modules)
+    ]
+
+
+def _within(name: str, modules: Sequence[str]) -> bool:
+    """Whether it is one of the modules or something in one."""
+    return any(f"{name}.".startswith(f"{module}.") for module in modules)
+
+
+@dataclass
+class _Statement:
+    """A statement of a cell: the names that it binds, those that it needs, and what it mentions.
+
+    mentions: switches, and modules of ours that are imported or named in a text; dotted: names in ours, as attributes.
+    """
+
+    binds: set[str] = field(default_factory=set)
+    needs: set[str] = field(default_factory=set)
+    mentions: list[str] = field(default_factory=list)
+    dotted: list[str] = field(default_factory=list)
+
+
+def _reached(statements: Sequence[_Statement], names: Sequence[str]) -> Iterator[_Statement]:
+    """The statements that the names depend on, each once."""
+    by_name = defaultdict(list)
+    for number, statement in enumerate(statements):
+        for name in statement.binds:
+            by_name[name].append(number)
+    wanted, seen = [*names, "*"], set()
+    while wanted:
+        for number in by_name.pop(wanted.pop(), ()):
+            if number not in seen:
+                seen.add(number)
+                yield statements[number]
+                wanted += statements[number].needs
+
+
+@lru_cache(maxsize=4)
+def _read(cells: tuple[str, ...]) -> list[_Statement]:
+    """The statements of a notebook, as far as the budget goes. Kept, since every exercise asks about the same."""
+    read, letters, transformed, nodes = [], 0, 0, 0
+    for cell in cells:
+        if letters + len(cell) > MOST_LETTERS:
+            continue
+        letters += len(cell)
+        body = _parse(cell)
+        if body is None:
+            transformed += len(cell) * (1 + sum(map(cell.count, "%!?")))
+            body = _parse(_transformed(cell) if transformed <= MOST_TRANSFORMED else MAGIC.sub("", cell))
+        for node in body or ():
+            statement, size = _statement(node)
+            nodes += size
+            if nodes > MOST_NODES:
+                return read
+            read.append(statement)
+    return read
+
+
+def _parse(source: str) -> list[ast.stmt] | None:
+    """The source's statements; None when it is not Python."""
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _transformed(cell: str) -> str:
+    """The cell as IPython runs it: magics and shell lines become calls."""
+    try:
+        return TransformerManager().transform_cell(cell)
+    except (SyntaxError, ValueError, RuntimeError, RecursionError):  # it would not run either
+        return ""
+
+
+class _Scope:
+    """A function, class or comprehension, or the whole statement: what is bound and loaded in it."""
+
+    def __init__(self, above: "_Scope | None", is_class: bool = False) -> None:
+        # A method does not see the names of its class.
+        self.above = above.above if above is not None and above.is_class else above
+        self.is_class = is_class
+        self.bound: set[str] = set()
+        self.loaded: set[str] = set()
+        self.elsewhere: set[str] = set()  # declared global or nonlocal
+
+
+def _statement(top: ast.stmt) -> tuple[_Statement, int]:
+    """What a statement binds, needs and mentions, and the number of its nodes."""
+    result, root = _Statement(), _Scope(None)
+    scopes, waiting, size = [root], [(top, root)], 0
+    while waiting:
+        node, scope = waiting.pop()
+        size += 1
+        result.mentions += _mentions(node)
+        if isinstance(node, ast.Attribute) and MODULE.fullmatch(name := _dotted(node)):
+            result.dotted.append(name)
+        _note_names(node, scope, result.binds)
+        inner = scope
+        if isinstance(node, SCOPES + COMPREHENSIONS):
+            inner = _Scope(scope, isinstance(node, ast.ClassDef))
+            scopes.append(inner)
+        outside = _outside(node)
+        waiting += [(child, scope if id(child) in outside else inner) for child in ast.iter_child_nodes(node)]
+        if scope is root:
+            result.binds |= _written(node)
+        waiting += [(part, inner) for part in _program(node)]
+    for scope in reversed(scopes[1:]):
+        free = scope.loaded - (scope.bound - scope.elsewhere)
+        result.binds |= scope.bound & scope.elsewhere
+        scope.above.loaded |= free
+    result.binds |= root.bound
+    result.needs |= root.loaded
+    return result, size
+
+
+def _outside(node: ast.AST) -> set[int]:
+    """The children of a definition that belong to the scope around it: decorators, bases, defaults, annotations."""
+    if isinstance(node, ast.ClassDef):
+        return {id(part) for part in (*node.decorator_list, *node.bases, *node.keywords)}
+    return {id(part) for part in getattr(node, "decorator_list", ())}
+
+
+def _note_names(node: ast.AST, scope: _Scope, written: set[str]) -> None:
+    """Add the names that a node binds or loads to the scope that it stands in."""
+    if isinstance(node, ast.Name):
+        (scope.loaded if isinstance(node.ctx, ast.Load) else scope.bound).add(node.id)
+    elif isinstance(node, ast.arg):
+        scope.bound.add(node.arg)
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        scope.bound.add(node.name)
+    elif isinstance(node, ast.alias):
+        scope.bound.add((node.asname or node.name).split(".")[0])
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        scope.elsewhere |= set(node.names)
+    elif isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) and node.name:
+        scope.bound.add(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        scope.bound.add(node.rest)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and not isinstance(node.value, ast.Name):
+        written |= _texts(node.slice)  # globals()["name"] = ...
+
+
+def _written(node: ast.AST) -> set[str]:
+    """Names that a node outside of functions patches: `module.name = ...`, `setattr(module, "name", ...)`."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return {node.attr} | ({node.value.id} if isinstance(node.value, ast.Name) else set())
+    if isinstance(node, ast.Call) and _name_of(node.func) in WRITERS:
+        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        keys = [key for part in parts if isinstance(part, ast.Dict) for key in part.keys if key is not None]
+        named = {keyword.arg for keyword in node.keywords if keyword.arg}
+        return named.union(*map(_texts, [*parts, *keys]), {part.id for part in parts if isinstance(part, ast.Name)})
+    return set()
+
+
+def _texts(node: ast.AST) -> set[str]:
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
+
+
+def _program(node: ast.AST) -> list[ast.stmt]:
+    """Statements in a text that is run as code, by exec and its like or by a magic."""
+    if not isinstance(node, ast.Call) or _name_of(node.func) not in RUNNERS:
+        return []
+    return [part for argument in node.args for text in _texts(argument) for part in _parse(text) or ()]
+
+
+def _mentions(node: ast.AST) -> Iterator[str]:
+    """The switches that a node names in any way, and the modules of ours that it imports or has as a text."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [f"{node.module}.{alias.name}".removesuffix(".*") for alias in node.names]
+    elif isinstance(node, (ast.Attribute, ast.Name)):
+        names = [name for name in (_name_of(node),) if name in SWITCHES]
+    else:
+        names = list(_texts(node))
+    for name in names:
+        if MODULE.fullmatch(name):
+            yield name
+        elif name.split(".")[-1] in SWITCHES:
+            yield name.split(".")[-1]
+
+
+def _dotted(node: ast.Attribute) -> str:
+    """`a.b.c` as it is written, when it is made of names alone; else nothing."""
+    parts, inner = [node.attr], node.value
+    while isinstance(inner, ast.Attribute) and len(parts) < 9:
+        parts.append(inner.attr)
+        inner = inner.value
+    return ".".join([inner.id, *reversed(parts)]) if isinstance(inner, ast.Name) else ""
+
+
+def _name_of(function: ast.AST) -> str:
+    return getattr(function, "id", getattr(function, "attr", ""))

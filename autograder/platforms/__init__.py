@@ -1,0 +1,1 @@
+"""Moodle and Canvas: what comes down from them, who is who there, and feedback that goes back up."""

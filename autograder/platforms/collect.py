@@ -1,0 +1,365 @@
+"""What came back, sorted by student: `python -m autograder collect ASSIGNMENT [ZIP ...]`.
+
+The zip is as Moodle or Canvas hands it out; without one, everything in classroom/downloaded/ASSIGNMENT/archive/ is
+taken. Each student's work goes to classroom/submitted/STUDENT/ASSIGNMENT/. Doing it again is safe: the same work stays
+as it is, newer work takes its place, and the older is kept in classroom/collected/ASSIGNMENT/replaced/. Work that is
+nobody's is kept in classroom/collected/ASSIGNMENT/unmatched/ and named. `nbgrader zip_collect` does the same
+(`Extractor`).
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.plugins import ExtractorPlugin
+
+from autograder import course
+from autograder.course import CourseError
+from autograder.intake import receipts
+from autograder.platforms import archives, downloads, roster, tables
+from autograder.platforms.archives import Entry, Shelf, shown
+from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
+from autograder.platforms.roster import Collected, Roster
+from autograder.reports import results
+from autograder.reports.results import Student
+
+MOST_NAMED = 20  # students in one list
+MOODLE_NUMBERS = (
+    "Moodle's numbers are a student's in one assignment only: the next one has others. Import a roster with names or "
+    "e-mail addresses (nbgrader db student import), and give the grading worksheet with --worksheet."
+)
+
+Files = list[tuple[Entry, tuple[str, ...]]]  # what one person handed in, with each file's path in their own folder
+Say = Callable[[str], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
+    where = "classroom/downloaded/ASSIGNMENT/archive/"
+    parser.add_argument(
+        "archives", nargs="*", type=Path, metavar="ZIP", help=f"as downloaded, or unpacked (default: all in {where})"
+    )
+    parser.add_argument(
+        "--worksheet",
+        type=Path,
+        metavar="CSV",
+        help="this assignment's grading worksheet of Moodle, or Canvas's gradebook",
+    )
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Collect and say what came; 1 when a download or somebody's work could not be taken."""
+    root = course.find_root()
+    given = chosen.archives or waiting(root, chosen.assignment)
+    if chosen.worksheet:
+        given = [path for path in given if not _is_table(path)] + [chosen.worksheet]
+    summary = collect(results.directory(root), chosen.assignment, given)
+    for line in summary.lines():
+        print(line)
+    for line in summary.troubles:
+        print(line, file=sys.stderr)
+    return 1 if summary.troubles else 0
+
+
+def waiting(root: Path, assignment: str) -> list[Path]:
+    """What lies in the folder of downloads. Raises CourseError when that is nothing."""
+    folder = root / "classroom" / "downloaded" / assignment / "archive"
+    found = sorted(path for path in folder.glob("*") if not path.name.startswith("."))
+    if all(map(_is_table, found)):
+        raise CourseError(f"There is nothing to collect: name the zip that you downloaded, or put it into {folder}.")
+    return found
+
+
+@dataclass
+class Summary:
+    """What came of collecting. `students`: how it stands ("new", "changed", "same", "older") -> who. `remarks`: what is
+    worth reading; `troubles`: what could not be taken."""
+
+    assignment: str
+    students: dict[str, list[Student]] = field(default_factory=lambda: defaultdict(list))
+    remarks: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """What is said to the teacher."""
+        kinds = {"new": "new", "changed": "changed", "same": "as before", "older": "left as they are, newer than this"}
+        counts = ", ".join(f"{len(self.students[kind])} {kinds[kind]}" for kind in kinds if self.students[kind])
+        lines = [f"{self.assignment}: {sum(map(len, self.students.values()))} students: {counts or 'nobody'}"]
+        for kind in ("new", "changed", "older"):
+            if self.students[kind]:
+                lines.append(f"  {kind}: {_names(self.students[kind])}")
+        if self.students["changed"]:
+            lines.append(f"  what they handed in before is in classroom/collected/{self.assignment}/replaced/")
+        return lines + [f"  {remark}" for remark in self.remarks]
+
+
+def collect(places: CourseDirectory, assignment: str, given: Sequence[Path]) -> Summary:
+    """Sort what was downloaded by student.
+
+    given: zips as downloaded, folders they were unpacked into, and at most one table of Moodle or Canvas (.csv). Where
+    somebody is in several downloads, the file that is newest on this disk counts. Raises CourseError for what concerns
+    everybody: no such assignment, a table that is none.
+    """
+    _check(places, assignment)
+    root, summary = Path(places.root), Summary(assignment)
+    who = _roster(root, assignment, list(filter(_is_table, given)))
+    matched, why = roster.match(who)
+    desk = _Desk(places, assignment, summary, {student.id: number for number, student in matched.items()})
+    with ExitStack() as open_archives:
+        found: dict[tuple[str, str, str], tuple[Owner, Files, Path]] = {}
+        nobodys: list[tuple[str, Files, str]] = []
+        for path in sorted((path for path in given if not _is_table(path)), key=_made):
+            try:
+                entries = open_archives.enter_context(archives.opened(path))
+            except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
+                summary.troubles.append(f"{path} cannot be read: {error}. Download it again.")
+                continue
+            works, loose = _sorted(entries, who)
+            found |= {_key(owner): (owner, files, path) for owner, files in works}
+            nobodys += loose
+        taken: dict[str, Owner] = {}
+        for owner, files, path in found.values():
+            students = roster.decide(who, owner, matched, why)
+            if not isinstance(students, str):
+                students = _unusable(students, owner, taken) or students
+            if isinstance(students, str):
+                nobodys.append((_label(files), files, students))
+                continue
+            taken |= {student.id: owner for student in students}
+            for student in students:
+                try:
+                    desk.take(student, owner, files, path)
+                except OSError as error:
+                    summary.troubles.append(f"{_named(student)} is not collected: {error}.")
+            desk.forget_aside(_label(files))
+        for label, files, reason in nobodys:
+            desk.put_aside(label, files, reason)
+    try:
+        desk.register.save()
+    except OSError as error:
+        raise CourseError(f"{desk.register.path} cannot be written: {error}.") from error
+    if any(owner.system == MOODLE for owner in taken.values()) and not who.is_real:
+        summary.remarks.append(MOODLE_NUMBERS)
+    return summary
+
+
+class Extractor(ExtractorPlugin):
+    """Takes the place of nbgrader's in `nbgrader zip_collect`: the same as our own command.
+
+    A course that has set a pattern of its own, `c.FileNameCollectorPlugin.named_regexp`, has its downloads unpacked for
+    that pattern: within the same bounds, each archive in a folder of its name.
+    """
+
+    def extract(self, archive_path: str, extracted_path: str) -> None:
+        """Collect what lies in the first folder; for a pattern of the course's own, unpack it into the second."""
+        if self.config.FileNameCollectorPlugin.get("named_regexp"):
+            self._unpack(Path(archive_path), Path(extracted_path))
+            return
+        app = self.parent
+        given = sorted(path for path in Path(archive_path).iterdir() if not path.name.startswith("."))
+        try:
+            summary = collect(app.coursedir, app.coursedir.assignment_id, given)
+        except CourseError as error:
+            app.fail(str(error))
+        for line in summary.lines():
+            self.log.warning(line)
+        for line in summary.troubles:
+            self.log.error(line)
+        self.log.warning("All of it is in place, so that nothing is left for nbgrader itself to sort:")
+
+    def _unpack(self, downloaded: Path, extracted: Path) -> None:
+        for path in sorted(downloaded.iterdir()):
+            name = path.name if path.is_dir() else path.stem
+            try:
+                with archives.opened(path) as entries:
+                    shelves: dict[str, Shelf] = defaultdict(lambda name=name: Shelf(extracted / name))
+                    for entry in entries:
+                        shelves[entry.parts[0]].add(entry, entry.parts)
+            except (OSError, zipfile.BadZipFile, NotImplementedError):
+                if path.is_file():
+                    shutil.copy(path, extracted / path.name)
+                continue
+            for remark in (remark for shelf in shelves.values() for remark in shelf.remarks):
+                self.log.warning(remark)
+
+
+class _Desk:
+    """Where work is laid down, and the record of it."""
+
+    def __init__(self, places: CourseDirectory, assignment: str, summary: Summary, numbers: Mapping[str, str]) -> None:
+        self._places, self._assignment, self._summary = places, assignment, summary
+        self._own = Path(places.root) / "classroom" / "collected" / assignment
+        released = places.format_path(places.release_directory, ".", assignment)
+        self._released = [path.name for path in Path(released).glob("*.ipynb")]
+        for left in self._own.glob(".arriving-*"):  # by a collection that was interrupted
+            shutil.rmtree(left, ignore_errors=True)
+        self.register = roster.register(Path(places.root), assignment)
+        self.register.numbers |= numbers
+
+    def take(self, student: Student, owner: Owner, files: Files, archive: Path) -> None:
+        """Put one student's work in its place, unless it lies there already."""
+        folder = Path(self._places.format_path(self._places.submitted_directory, student.id, self._assignment))
+        before = self.register.students.get(student.id)
+        self._own.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._own, prefix=".arriving-") as arriving:
+            staged, remarks, names = self._stage(Path(arriving) / "work", files)
+            digest, made = _digest(staged), _made(archive)
+            there = folder.is_dir() and any(folder.iterdir())
+            if there and digest == (before.digest if before else _digest(folder)):
+                how = "same"
+            elif there and before and made < before.made:
+                self._summary.students["older"].append(student)
+                return
+            else:
+                how = "changed" if there else "new"
+                self._put(staged, folder, student, keep=there)
+        number = self.register.numbers.get(student.id, owner.number) if owner.system == MOODLE else owner.number
+        made = max(made, before.made) if before and how == "same" else made
+        record = Collected(owner.system, number, owner.name, digest, names, archive.name, made)
+        self.register.students[student.id] = record
+        self._summary.students[how].append(student)
+        self._summary.remarks += [f"{_named(student)}: {remark}" for remark in remarks if how != "same"]
+
+    def put_aside(self, label: str, files: Files, reason: str) -> None:
+        """Keep what is nobody's where a teacher can look at it."""
+        self.forget_aside(label)
+        _, remarks, _ = self._stage(self._own / "unmatched" / label, files)
+        self._summary.troubles.append(f"{shown(label)} is not collected: {reason}.")
+        self._summary.troubles += [f"  {remark}" for remark in remarks]
+
+    def forget_aside(self, label: str) -> None:
+        """What was nobody's has been found to be somebody's, or comes anew."""
+        shutil.rmtree(self._own / "unmatched" / label, ignore_errors=True)
+
+    def _stage(self, folder: Path, files: Files) -> tuple[Path, list[str], dict[str, str]]:
+        """Lay the files down; returns the folder, what was left out, and path -> what the download called it."""
+        folder.mkdir(parents=True)
+        shelf, names = Shelf(folder), {}
+        given = {parts for _, parts in files}
+        for entry, parts in files:
+            first = (downloads.resubmitted(parts[-1], self._released),)
+            here = first if len(parts) == 1 and first not in given else parts
+            if here == (receipts.STAMP,):  # nbgrader would believe it
+                here = (receipts.ASIDE,)
+            shelf.add(entry, here)
+            names["/".join(here)] = "/".join(entry.parts)
+        return folder, shelf.remarks, names
+
+    def _put(self, staged: Path, folder: Path, student: Student, keep: bool) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if keep:
+            moment = datetime.now().strftime("%Y-%m-%dT%H-%M-%S.%f")
+            aside = self._own / "replaced" / student.id / moment
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(folder, aside)
+        elif folder.is_dir():
+            folder.rmdir()
+        os.replace(staged, folder)
+
+
+def _check(places: CourseDirectory, assignment: str) -> None:
+    known = [places.release_directory, places.source_directory]
+    if not assignment or not any(Path(places.format_path(step, ".", assignment)).is_dir() for step in known):
+        raise CourseError(f"There is no assignment {assignment!r}: neither {known[0]}/ nor {known[1]}/ holds one.")
+
+
+def _roster(root: Path, assignment: str, given: Sequence[Path]) -> Roster:
+    if len(given) > 1:
+        raise CourseError(f"Expected one table of who is who, got {', '.join(path.name for path in given)}.")
+    system, people = tables.people(tables.read_table(given[0])) if given else ("", [])
+    return Roster(results.read_roster(root), system, tuple(people), roster.earlier(root, assignment))
+
+
+def _sorted(entries: Sequence[Entry], who: Roster) -> tuple[list[tuple[Owner, Files]], list[tuple[str, Files, str]]]:
+    """The files of a download by their owner; and those whose owner its names do not tell, with the reason."""
+    works: dict[tuple[str, str, str], tuple[Owner, Files]] = {}
+    nobodys: dict[str, tuple[str, Files, str]] = {}
+    doubtful: list[tuple[Entry, list[Reading]]] = []
+
+    def give(entry: Entry, reading: Reading) -> None:
+        works.setdefault(_key(reading.owner), (reading.owner, []))[1].append((entry, reading.parts))
+
+    for entry in downloads.unwrapped(entries):
+        understood = downloads.readings(entry.parts)
+        if len(understood) == 1:
+            give(entry, understood[0])
+        elif understood:
+            doubtful.append((entry, understood))
+        else:
+            label = archives.fitted(entry.parts[0])
+            reason = "its name is neither Moodle's nor Canvas's"
+            nobodys.setdefault(label, (label, [], reason))[1].append((entry, entry.parts))
+    sure = {owner.number: owner.name for owner, _ in works.values() if owner.system == CANVAS}
+    for entry, understood in doubtful:
+        fitting = [reading for reading in understood if who.confirms(reading.owner, sure)]
+        if len(fitting) == 1:
+            give(entry, fitting[0])
+        else:
+            numbers = " or ".join(reading.owner.number for reading in understood)
+            reason = f"it can be {numbers}'s, by its name: Canvas's gradebook, given with --worksheet, decides"
+            label = archives.fitted(entry.parts[0])
+            nobodys[label] = (label, [(entry, entry.parts)], reason)
+    return list(works.values()), list(nobodys.values())
+
+
+def _key(owner: Owner) -> tuple[str, str, str]:
+    return owner.system, owner.number, "" if owner.number else owner.name
+
+
+def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Owner]) -> str:
+    """Why these ids cannot be used here; "" where nothing speaks against them."""
+    for student in students:
+        if student.id in taken:
+            return f"it would be {_named(student)}'s, as {taken[student.id].name or taken[student.id].number} is"
+        if not student.id or student.id != Path(student.id).name or student.id.startswith(".") or "\\" in student.id:
+            return f"the id {student.id!r} cannot be the name of a folder"
+    return ""
+
+
+def _label(files: Files) -> str:
+    """What a download called somebody's work: the folder, or their first file."""
+    return archives.fitted(files[0][0].parts[0])
+
+
+def _digest(folder: Path) -> str:
+    """Of all files, without the receipt times that are written beside them."""
+    total = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
+        name = path.relative_to(folder).as_posix()
+        if name not in (receipts.STAMP, receipts.ASIDE):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{len(name)} {name} {content}\n".encode())
+    return total.hexdigest()
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv" and not path.is_dir()
+
+
+def _made(path: Path) -> float:
+    """When this file came to be here, which is when it was downloaded; 0 when there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _named(student: Student) -> str:
+    return student.id if student.name == student.id else f"{student.name} ({student.id})"
+
+
+def _names(students: Sequence[Student]) -> str:
+    shown_names = ", ".join(map(_named, students[:MOST_NAMED]))
+    return shown_names + (f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else "")

@@ -1,0 +1,222 @@
+"""Who a platform's number is on the roster.
+
+Moodle's number is a person's *in one assignment*, so each assignment needs the grading worksheet that belongs to it;
+Canvas's number stays. A person is found by what only they have (the platform's ID number or login as id here, the
+e-mail address), else by a full name that is theirs alone. What was found is kept in
+`classroom/collected/ASSIGNMENT.json`, so that feedback and grades find the way back.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.course import CourseError
+from autograder.intake import receipts
+from autograder.platforms.downloads import CANVAS, MOODLE, Owner
+from autograder.platforms.tables import Person, folded
+from autograder.reports.results import Student
+
+NO_WORKSHEET = {
+    MOODLE: "its number is on no roster: give Moodle's grading worksheet with --worksheet",
+    CANVAS: "the number is on no roster: give Canvas's gradebook with --worksheet",
+}
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What is known of one student's work in one assignment.
+
+    system, number, name: how the platform calls them. digest: of what was handed in. files: path of each file here ->
+    what the platform called it. archive, made: which download it came from, and when that was made (seconds).
+    """
+
+    system: str
+    number: str
+    name: str
+    digest: str
+    files: Mapping[str, str]
+    archive: str
+    made: float
+
+
+@dataclass
+class Register:
+    """One assignment's collected work by student, and the numbers of those in its worksheet who handed in nothing."""
+
+    path: Path
+    students: dict[str, Collected] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+
+    def save(self) -> None:
+        """Write it whole or not at all."""
+        content = {
+            "numbers": self.numbers,
+            "students": {student: vars(each) for student, each in sorted(self.students.items())},
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        receipts.write(self.path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def register(root: Path, assignment: str) -> Register:
+    """What has been collected of an assignment. Raises CourseError when its file has been damaged."""
+    return _read(root / "classroom" / "collected" / f"{assignment}.json")
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Everything that can tell who somebody is.
+
+    students: of the gradebook. system, people: of the worksheet or gradebook that was given, if any. known: (system,
+    number) -> (student's id, the name there), from earlier collections.
+    """
+
+    students: tuple[Student, ...]
+    system: str = ""
+    people: tuple[Person, ...] = ()
+    known: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether a teacher made the list: nbgrader adds bare ids of its own."""
+        return any(student.first_name or student.last_name or student.email for student in self.students)
+
+    def confirms(self, owner: Owner, sure: Mapping[str, str]) -> bool:
+        """Whether a name of Canvas's with several readings belongs to this number. sure: number -> name, where there
+        was one reading only."""
+        names = {sure[owner.number]} if owner.number in sure else set()
+        names |= {person.name for person in self.people if person.number == owner.number and self.system == CANVAS}
+        for student in self.students:
+            if owner.number in (student.id, student.lms_user_id):
+                names |= {f"{student.last_name}{student.first_name}"}
+        return _letters(owner.name) in set(map(_letters, names)) - {""}
+
+
+def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """(system, number) -> (student, name) of what has been collected: Moodle's of this assignment, Canvas's of all."""
+    found = {}
+    for path in sorted((root / "classroom" / "collected").glob("*.json")):
+        for student, each in _read(path).students.items():
+            if each.system == CANVAS or path.stem == assignment:
+                found[each.system, each.number] = (student, each.name)
+    return found
+
+
+def match(roster: Roster) -> tuple[dict[str, Student], dict[str, str]]:
+    """The platform's numbers that belong to somebody -> who; and the others -> why not."""
+    found: dict[str, Student] = {}
+    why: dict[str, str] = {}
+    left: list[Person] = []
+    by_key = _by_key(roster)
+    for person in roster.people:
+        given = [*person.keys, person.email, *([person.number] if roster.system == CANVAS else [])]
+        students = {student.id: student for key in given if key for student in by_key[key.casefold()]}
+        if len(students) == 1:
+            (found[person.number],) = students.values()
+        elif students:
+            why[person.number] = f"{person.name} fits {' and '.join(sorted(students))}"
+        else:
+            left.append(person)
+    taken = {student.id for student in found.values()}
+    namesakes = Counter(folded(person.name) for person in roster.people)
+    by_name = defaultdict(list)
+    for student in roster.students:
+        if student.id not in taken:
+            by_name[folded(student.name)].append(student)
+    for person in left:
+        alike = by_name[folded(person.name)]
+        if len(alike) == 1 and namesakes[folded(person.name)] == 1:
+            found[person.number] = alike[0]
+        else:
+            why[person.number] = f"{person.name or person.number} is not on the roster, by id, e-mail address or name"
+    return _without_doubles(found, why)
+
+
+def decide(roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Mapping[str, str]) -> list[Student] | str:
+    """Whose work this is: one student, or all of a group; or the reason why nobody can say."""
+    if roster.system == owner.system and roster.people:
+        return _by_people(roster, owner, matched, why)
+    by_id = {student.id: student for student in roster.students}
+    if (owner.system, owner.number) in roster.known:
+        student, name = roster.known[owner.system, owner.number]
+        if owner.system == CANVAS or folded(name) == folded(owner.name):
+            return [by_id.get(student, Student(student))]
+    if owner.system == CANVAS:
+        by_id |= {student.lms_user_id: student for student in roster.students if student.lms_user_id}
+    if owner.number in by_id:
+        student = by_id[owner.number]
+        named = student.first_name or student.last_name
+        if owner.system == MOODLE and named and not _same(owner.name, student.name):
+            return f"Moodle's number {owner.number} is {student.name} on the roster, and the folder says {owner.name}"
+        return [student]
+    if roster.is_real or not owner.number:
+        return NO_WORKSHEET[owner.system]
+    return [Student(owner.number)]
+
+
+def _letters(name: str) -> str:
+    """A name as Canvas writes it into a file's: letters and digits alone."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _by_people(
+    roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Mapping[str, str]
+) -> list[Student] | str:
+    person = next((each for each in roster.people if each.number == owner.number), None)
+    if person is not None and (owner.system == CANVAS or _same(owner.name, person.name)):
+        return [matched[person.number]] if person.number in matched else why[person.number]
+    group = [each for each in roster.people if each.group and folded(each.group) == folded(owner.name)]
+    if group and owner.system == MOODLE:
+        members = [matched[each.number] for each in group if each.number in matched]
+        return members or f"nobody of the group {owner.name} is on the roster"
+    if person is not None:
+        return (
+            f"number {owner.number} is {person.name} in the worksheet, and the folder says {owner.name}: "
+            "it may be the worksheet of another assignment"
+        )
+    return f"number {owner.number} is not in the worksheet"
+
+
+def _same(there: str, here: str) -> bool:
+    """Whether a folder's name is this person's; a group's name may stand before it (Moodle before 4.1)."""
+    return folded(there) == folded(here) or folded(there.partition("-")[2]) == folded(here)
+
+
+def _by_key(roster: Roster) -> defaultdict[str, list[Student]]:
+    """What only one student has -> who has it."""
+    by_key = defaultdict(list)
+    for student in roster.students:
+        theirs = {student.id.casefold(), student.email.casefold()}
+        if roster.system == CANVAS:
+            theirs.add(student.lms_user_id.casefold())
+        for key in theirs - {""}:
+            by_key[key].append(student)
+    return by_key
+
+
+def _without_doubles(found: dict[str, Student], why: dict[str, str]) -> tuple[dict[str, Student], dict[str, str]]:
+    """Two people of the platform cannot be one student."""
+    times = Counter(student.id for student in found.values())
+    for number, student in list(found.items()):
+        if times[student.id] > 1:
+            why[number] = f"{times[student.id]} people of the table fit {student.id}"
+            del found[number]
+    return found, why
+
+
+def _read(path: Path) -> Register:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        students = {student: Collected(**each) for student, each in content["students"].items()}
+        return Register(path, students, dict(content["numbers"]))
+    except FileNotFoundError:
+        return Register(path)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(f"{path} is no record of what was collected: {error}. Correct it, or remove it.") from error
+
+
+def numbers_of(found: Mapping[str, Student]) -> dict[str, str]:
+    """Student's id -> the platform's number."""
+    return {student.id: number for number, student in found.items()}

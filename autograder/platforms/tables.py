@@ -1,0 +1,194 @@
+"""CSV files that Moodle and Canvas write, and who stands in them.
+
+Moodle writes its grading worksheet in the language of the teacher. So a column is known by its English title or by what
+is in it: Moodle's order of columns is fixed (mod/assign/gradingtable.php), and its first one says "Participant 11" in
+every language.
+"""
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.course import CourseError
+from autograder.platforms.downloads import CANVAS, MOODLE
+
+CANVAS_KEYS = ("SIS User ID", "SIS Login ID", "Integration ID")
+GROUPS = ("Group", "Gruppe", "Groupe", "Grupo", "Gruppo", "Groep")
+COMMENTS = ("Feedback comments", "Feedback als Kommentar", "Comentarios de retroalimentación")
+
+_PARTS = ("FirstName", "LastName")  # as Canvas exports names where it is asked for two columns
+_PARTICIPANT = re.compile(r"(?P<word>\D*?)(?P<number>\d+)")
+_NUMBER = re.compile(r"\d+([.,]\d+)?")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file that another system wrote."""
+
+    name: str
+    header: list[str]
+    rows: list[list[str]]
+    delimiter: str
+
+    def column(self, place: int | None) -> list[str]:
+        """A column's cells, one a row; empty ones where there is no such column."""
+        return [cell(row, place).strip() for row in self.rows]
+
+    def place(self, *titles: str) -> int | None:
+        """Where the first of these columns is that the table has."""
+        return next((self.header.index(title) for title in titles if title in self.header), None)
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """Where the columns of Moodle's grading worksheet are; None for one that it does not have."""
+
+    identifier: int
+    name: int | None
+    email: int | None
+    grade: int
+    maximum: int
+    comments: int | None
+    group: int | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """Someone in a table. `number`: the platform's. `keys`: what else names them there, in no order."""
+
+    number: str
+    name: str
+    keys: tuple[str, ...]
+    email: str = ""
+    group: str = ""
+
+
+def read_table(path: Path) -> Table:
+    """A CSV file with commas, semicolons or tabs. Raises CourseError naming the file when it is none."""
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}.") from error
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise CourseError(f"{path} is no table: {error}.") from error
+    if not rows:
+        raise CourseError(f"{path} is empty: expected a line of column names and a line for each student.")
+    return Table(path.name, [name.strip() for name in rows[0]], rows[1:], delimiter)
+
+
+def cell(row: Sequence[str], place: int | None) -> str:
+    """What stands in a row at that place; "" past its end."""
+    return row[place] if place is not None and place < len(row) else ""
+
+
+def is_canvas(table: Table) -> bool:
+    """Whether this is the gradebook that Canvas exports."""
+    return {"ID", "Section"} <= set(table.header) and table.header[0] in ("Student", "LastName")
+
+
+def worksheet(table: Table) -> Worksheet | None:
+    """Where the columns are, if this is Moodle's grading worksheet, in any language."""
+    identifier = table.place("Identifier")
+    if identifier is None and _counts_participants(table):
+        identifier = 0
+    maximum = table.place("Maximum Grade")
+    if maximum is None:
+        maximum = _maximum(table)
+    grade = table.place("Grade") if maximum is None or "Grade" in table.header else maximum - 1
+    if identifier is None or maximum is None or grade is None:
+        return None
+    email = table.place("Email address")
+    if email is None:
+        email = next((place for place in range(len(table.header)) if _is_email(table.column(place))), None)
+    name = table.place("Full name")
+    if name is None and email != identifier + 1 and "Identifier" not in table.header:
+        name = identifier + 1
+    return Worksheet(identifier, name, email, grade, maximum, table.place(*COMMENTS), table.place(*GROUPS))
+
+
+def participant(text: str) -> str:
+    """11 for "Participant 11", in any language; "" where no number stands at the end."""
+    found = _PARTICIPANT.fullmatch(text.strip())
+    return found["number"] if found else ""
+
+
+def people(table: Table) -> tuple[str, list[Person]]:
+    """Whose table it is, Moodle's or Canvas's, and everyone in it whom the platform knows by a number.
+
+    Raises CourseError when it is neither a grading worksheet of Moodle nor a gradebook of Canvas.
+    """
+    if is_canvas(table):
+        return CANVAS, _in_gradebook(table)
+    columns = worksheet(table)
+    if columns is None:
+        raise CourseError(
+            f"{table.name} is neither a grading worksheet of Moodle (the assignment's Download grading worksheet) "
+            f"nor a gradebook of Canvas (Grades, Export): its columns are {', '.join(table.header)}."
+        )
+    others = (columns.identifier, columns.name, columns.email, columns.group)
+    keys = [place for place in range(columns.grade) if place not in others and _all_differ(table.column(place))]
+    found = []
+    for row in table.rows:
+        number = participant(cell(row, columns.identifier))
+        if number:
+            found.append(
+                Person(
+                    number,
+                    cell(row, columns.name).strip(),
+                    tuple(key for place in keys if (key := cell(row, place).strip())),
+                    cell(row, columns.email).strip(),
+                    cell(row, columns.group).strip(),
+                )
+            )
+    return MOODLE, found
+
+
+def folded(name: str) -> str:
+    """A name as it can be compared: no case, accents or signs, its words in one order ("Lovelace, Ada" as well)."""
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    words = re.split(r"[\s,_]+", "".join(letter for letter in plain if letter.isalnum() or letter in " ,_\t\u00a0"))
+    return " ".join(sorted(filter(None, words)))
+
+
+def _in_gradebook(table: Table) -> list[Person]:
+    place = {title: place for place, title in enumerate(table.header)}
+    found = []
+    for row in table.rows:
+        number = cell(row, place["ID"]).strip()
+        if number:
+            name = cell(row, place.get("Student")) or " ".join(cell(row, place.get(part)) for part in _PARTS)
+            keys = tuple(key for title in CANVAS_KEYS if (key := cell(row, place.get(title)).strip()))
+            email = next((key for key in keys if "@" in key), "")
+            found.append(Person(number, name.strip(), keys, email))
+    return found
+
+
+def _counts_participants(table: Table) -> bool:
+    """Whether the first column says "Participant 11", "Participant 12" and so on, in one language."""
+    found = [_PARTICIPANT.fullmatch(text) for text in table.column(0) if text]
+    return bool(found) and all(found) and len({each["word"] for each in found}) == 1 and bool(found[0]["word"])
+
+
+def _maximum(table: Table) -> int | None:
+    """The column of the highest possible grade: the last that holds one number in every row."""
+    same = [set(table.column(place)) for place in range(len(table.header))]
+    found = [place for place, values in enumerate(same) if len(values) == 1 and _NUMBER.fullmatch(*values)]
+    return found[-1] if found and found[-1] > 1 else None
+
+
+def _is_email(texts: list[str]) -> bool:
+    return any(texts) and all("@" in text for text in texts if text)
+
+
+def _all_differ(texts: list[str]) -> bool:
+    given = [text for text in texts if text]
+    return len(set(given)) == len(given)

@@ -1,0 +1,32 @@
+"""What must hold for centered-rows. `python -m pytest own` runs it."""
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.judging.judge import judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import Verdict
+
+EXERCISE = catalogue.find("centered-rows")
+
+
+def verdict_on(source: str) -> Verdict:
+    """How an answer is judged, hidden questions included. Your own answers only: nothing keeps them in."""
+    namespace = {"torch": torch}
+    exec(source, namespace)
+    return judge(EXERCISE, LocalPeer(namespace), key=b"any")
+
+
+@pytest.mark.parametrize("variant", EXERCISE.variants, ids=lambda variant: variant.name)
+def test_a_right_answer_earns_everything(variant):
+    assert verdict_on(variant.source).passed
+
+
+@pytest.mark.parametrize("known", EXERCISE.misconceptions, ids=lambda known: known.name)
+def test_a_known_mistake_is_called_by_its_name(known):
+    assert verdict_on(known.source).misconception == known
+
+
+def test_an_answer_that_returns_its_input_earns_nothing_hidden():  # CHANGE: laws and cases of your own
+    assert verdict_on("def centered_rows(x):\n    return x").points < EXERCISE.points

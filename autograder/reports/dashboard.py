@@ -1,0 +1,182 @@
+"""A page for the teacher: what the class has understood, what to teach again, what to look at by hand.
+
+`python -m autograder dashboard ASSIGNMENT` reads the gradebook and the graded notebooks and writes one file that asks
+nothing of the network. Students' words appear on it as text only.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder import course
+from autograder.catalogue.exercise import Exercise, Misconception
+from autograder.reports import pages, results
+from autograder.reports.feedback import FeedbackPage
+from autograder.reports.results import Class, Graded, Result
+from autograder.reports.reteach import Card, card
+
+COLUMNS = 10  # of the chart of scores
+SLOWEST = 8  # cells named
+BOOK = FeedbackPage.book.default_value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/dashboard/ASSIGNMENT.html")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the page and say where it is. Raises CourseError when nothing is graded yet."""
+    root = course.find_root()
+    assignment = results.find_assignment(chosen.assignment)
+    path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
+    book = results.configuration(root).FeedbackPage.get("book", BOOK)
+    write(path, page(results.read_class(root, assignment), book))
+    print(path)
+    return 0
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A known mistake, who made it, and its card."""
+
+    card: Card
+    students: list[str]
+    address: str
+
+
+@dataclass
+class Topic:
+    """One exercise in this class."""
+
+    exercise: Exercise
+    right: int = 0
+    wrong: int = 0
+    blank: int = 0
+    mistakes: list[Mistake] = field(default_factory=list)
+    unexplained: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def known(self) -> int:
+        return sum(len(mistake.students) for mistake in self.mistakes)
+
+
+@dataclass(frozen=True)
+class Column:
+    """How many scored between two numbers of points."""
+
+    low: float
+    high: float
+    count: int
+    place: int
+    height: float
+
+
+def page(graded_class: Class, book: str) -> str:
+    """The dashboard as one HTML page."""
+    assignment = graded_class.assignment
+    scores = [graded.score for graded in graded_class.graded]
+    topics = [_topic(exercise, graded_class, book) for exercise in assignment.exercises]
+    return pages.render(
+        "dashboard.html.j2",
+        title=pages.title(assignment.id, assignment.notebook),
+        possible=graded_class.possible,
+        graded=graded_class.graded,
+        absent=sorted(student.name for student in graded_class.absent),
+        mean=statistics.fmean(scores),
+        median=statistics.median(scores),
+        full=sum(score >= graded_class.possible for score in scores),
+        chart=chart(scores, graded_class.possible),
+        topics=topics,
+        reteach=sorted(
+            (mistake for topic in topics for mistake in topic.mistakes), key=lambda mistake: -len(mistake.students)
+        ),
+        looks=[(each.student.name, reasons) for each in graded_class.graded if (reasons := reasons_to_look(each))],
+        slowest=slowest(graded_class.graded),
+    )
+
+
+def _topic(exercise: Exercise, graded_class: Class, book: str) -> Topic:
+    topic = Topic(exercise)
+    made: dict[str, list[str]] = defaultdict(list)
+    for graded, result in _pairs(exercise, graded_class):
+        if result.passed:
+            topic.right += 1
+        elif result.blank:
+            topic.blank += 1
+        else:
+            topic.wrong += 1
+        if result.misconception:
+            made[result.misconception.name].append(graded.student.name)
+        elif result.unexplained:
+            topic.unexplained.append((graded.student.name, result.message))
+    known = {misconception.name: misconception for misconception in exercise.misconceptions}
+    ordered = sorted(made, key=lambda name: -len(made[name]))
+    topic.mistakes = [_mistake(exercise, known[name], made[name], book) for name in ordered]
+    return topic
+
+
+def _pairs(exercise: Exercise, graded_class: Class) -> list[tuple[Graded, Result]]:
+    return [
+        (graded, result)
+        for graded in graded_class.graded
+        for result in graded.results
+        if result.exercise.id == exercise.id
+    ]
+
+
+def _mistake(exercise: Exercise, misconception: Misconception, students: list[str], book: str) -> Mistake:
+    return Mistake(card(exercise, misconception), students, pages.link(book, misconception.reread))
+
+
+def chart(scores: list[float], possible: float) -> list[Column]:
+    """The scores in equal steps from 0 to all points; full marks belong to the last."""
+    counts = [0] * COLUMNS
+    for score in scores:
+        share = score / possible if possible else 0.0
+        counts[min(COLUMNS - 1, max(0, int(share * COLUMNS)))] += 1
+    step = possible / COLUMNS
+    most = max(counts)
+    return [
+        Column(place * step, (place + 1) * step, count, place, count / most if most else 0.0)
+        for place, count in enumerate(counts)
+    ]
+
+
+def reasons_to_look(graded: Graded) -> list[str]:
+    """Why a person should read this submission; empty when nobody needs to."""
+    reasons = list(graded.notes)
+    if graded.needs_manual_grade:
+        reasons.append("A cell waits for points by hand (formgrader, “Manual Grading”).")
+    for result in graded.results:
+        number = result.exercise.number
+        if not result.checked:
+            reasons.append(f"{number} was not checked: {result.message or 'the notebook holds no verdict'}")
+        elif result.forbidden:
+            reasons.append(f"{number} earns 0 for a forbidden call: {result.message} You can set other points by hand.")
+        elif result.unexplained and not result.by_hand:
+            reasons.append(f"{number} is wrong in a way that no known mistake explains.")
+    return reasons
+
+
+def slowest(graded: tuple[Graded, ...]) -> list[tuple[str, float, float, str]]:
+    """(cell, its median seconds, its most seconds, whose those were), the cell that ever ran longest first."""
+    ran: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for each in graded:
+        for cell, seconds in each.seconds:
+            ran[cell].append((seconds, each.student.name))
+    rows = [(cell, statistics.median(seconds for seconds, _ in runs), *max(runs)) for cell, runs in ran.items()]
+    return sorted(rows, key=lambda row: -row[2])[:SLOWEST]

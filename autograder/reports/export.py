@@ -1,0 +1,392 @@
+"""Grades in the forms that other systems read: `python -m autograder export ASSIGNMENT ... --format canvas`.
+
+canvas, moodle: a CSV file for the gradebook's import. Both systems know students by ids of their own, so give them back
+a file that they wrote (`--template`); without one, students are named by their nbgrader id and e-mail address. In it
+they are found as `collect` found them, and as roster.py says.
+gradescope: it imports no scores, so this is an "autograder" to upload: it runs nothing and hands out what is in it.
+csv: everything, one line a student.
+
+Canvas's rules are those of its gradebook importer; Moodle's those of "Grades > Import > CSV file" and of an
+assignment's offline grading worksheet; Gradescope's are its autograder specification.
+"""
+
+import argparse
+import csv
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from autograder import course
+from autograder.course import CourseError
+from autograder.platforms import roster, tables
+from autograder.platforms.downloads import MOODLE as BY_MOODLE
+from autograder.platforms.roster import Roster
+from autograder.platforms.tables import Table, cell, read_table
+from autograder.reports import gradescope, results
+from autograder.reports.feedback import seen
+from autograder.reports.results import Class, Graded, Result, Student
+from autograder.reports.sums import scaled, total
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # what a spreadsheet computes
+CANVAS_NUMBER = re.compile(r"\s*\(\d+\)$")  # Canvas writes its own number behind an assignment's name
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+CANVAS_IDENTITY = ("ID", "SIS User ID", "SIS Login ID")
+CANVAS_KEPT = ("Student", "LastName", "FirstName", *CANVAS_IDENTITY, "Integration ID", "Root Account", "Section")
+MOODLE_IDENTITY = ("Identifier", "Email address", "ID number", "Username")
+MOODLE_KEPT = ("Full name", "First name", "Last name", *MOODLE_IDENTITY)
+NOTHING = ("-", "–")
+THEIRS = "theirs"  # --scale-to: as many points as the template says
+
+
+@dataclass
+class Export:
+    """What is written, and what a teacher has to know about it."""
+
+    content: bytes
+    suffix: str
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What else an export is told. `known`: (system, number there) -> student, as `collect` found them. `comments`:
+    whether a grading worksheet gets feedback as text too."""
+
+    known: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    comments: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "assignments",
+        nargs="+",
+        metavar="ASSIGNMENT",
+        help="a folder's name, such as 05_self_attention; several: their sum",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="csv", help="for which system (default: csv)")
+    parser.add_argument("--template", type=Path, metavar="FILE", help="a gradebook or worksheet of Canvas or Moodle")
+    parser.add_argument("--column", metavar="NAME", help="the assignment's name over there (default: ASSIGNMENT)")
+    parser.add_argument(
+        "--scale-to",
+        type=_points,
+        metavar="POINTS",
+        help=f"count out of so many points; {THEIRS!r}: as the template does",
+    )
+    parser.add_argument("--comments", action="store_true", help="what was seen, into the worksheet's feedback column")
+    parser.add_argument("--zero-for-absent", action="store_true", help="0 where nothing came (default: no grade)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/exports/ASSIGNMENT-FORMAT...")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the file and say where it is; 1 when there is something to look at, such as a grade without a place."""
+    root = course.find_root()
+    if chosen.template and chosen.format not in ("canvas", "moodle"):
+        raise CourseError("--template: only Canvas and Moodle give out a file to be filled in.")
+    classes = [results.read_class(root, results.find_any_assignment(root, each)) for each in chosen.assignments]
+    graded = classes[0] if len(classes) == 1 else total(classes)
+    table = read_table(chosen.template) if chosen.template else None
+    column = chosen.column or graded.assignment.id
+    if chosen.scale_to is not None:
+        graded = scaled(graded, _wanted(chosen.scale_to, table, column))
+    # A number of Moodle's is of one assignment, so for a sum the template alone tells who is who.
+    earlier = roster.earlier(root, graded.assignment.id) if len(classes) == 1 else {}
+    options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments)
+    made = FORMATS[chosen.format](graded, table, column, chosen.zero_for_absent, options)
+    path = chosen.output or root / "classroom" / "exports" / f"{graded.assignment.id}-{chosen.format}{made.suffix}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(made.content)
+    os.replace(file.name, path)
+    print(path)
+    print("".join(f"{remark}\n" for remark in made.remarks), end="", file=sys.stderr)
+    return 1 if made.remarks else 0
+
+
+def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
+    """One line a student: who, points of each exercise, the sum, the late penalty, the score, when."""
+    exercises = graded.assignment.exercises
+    who, sums = ["student_id", "last_name", "first_name", "email"], ["raw_score", "late_penalty", "score", "max_score"]
+    lines = [[*who, "submitted", *(exercise.number for exercise in exercises), *sums, "timestamp"]]
+    for student, each in _everyone(graded):
+        who = [student.id, student.last_name, student.first_name, student.email]
+        if each is None:
+            nothing = ["0" if zero else ""]
+            lines.append([*who, "no", *nothing * len(exercises), *nothing * 3, number(graded.possible), ""])
+            continue
+        points = [number(result.points) for result in each.results]
+        sums = [number(each.raw_score), number(each.penalty), number(each.score), number(graded.possible)]
+        moment = each.timestamp.isoformat(sep=" ", timespec="seconds") if each.timestamp else ""
+        lines.append([*who, "yes", *points, *sums, moment])
+    return Export(_csv([[safe(cell) for cell in line] for line in lines]), ".csv")
+
+
+def canvas(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
+    """The columns that tell Canvas who somebody is, and this assignment's; no other grade is touched.
+
+    Raises CourseError when the template is not a gradebook of Canvas.
+    """
+    if table is None:
+        lines = [[*CANVAS, column], ["    Points Possible", "", "", "", "", number(graded.possible)]]
+        scores = {student.id: _score(each, zero) for student, each in _everyone(graded)}
+        lines += [
+            [safe(_last_first(student)), "", "", student.id, "", scores[student.id]] for student, _ in _everyone(graded)
+        ]
+        return _checked(lines, (3,), ",")
+    if not tables.is_canvas(table):
+        raise CourseError(f"{table.name} is not a gradebook of Canvas: its columns are {', '.join(table.header)}.")
+    name = _column(table, column, _short_in_canvas)
+    remarks = [] if name else [f'{table.name} has no "{column}": Canvas will offer to create it.']
+    kept = [place for place, title in enumerate(table.header) if title in CANVAS_KEPT]
+    at = table.header.index(name) if name else None
+    lines = [[*(table.header[place] for place in kept), name or column]]
+    students: list[list[str]] = []
+    for row in table.rows:
+        if "Points Possible" in row[0]:
+            theirs = cell(row, at)
+            remarks += _other_maximum("Canvas", theirs, graded.possible)
+            lines.append([*(cell(row, place) for place in kept), theirs or number(graded.possible)])
+        elif any(cell(row, table.header.index(title)) for title in CANVAS_IDENTITY if title in table.header):
+            students.append(row)
+    numbers = [cell(row, table.place("ID")).strip() for row in students]
+    filled, unplaced = _place(graded, table, students, _by_number(graded, table, numbers, options))
+    lines += [[*(cell(row, place) for place in kept), _score(each, zero)] for row, _, each in filled]
+    identity = [place for place, title in enumerate(lines[0]) if title in CANVAS_IDENTITY]
+    made = _checked(lines, identity, table.delimiter)
+    return Export(made.content, made.suffix, remarks + unplaced + made.remarks)
+
+
+def moodle(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
+    """For Moodle's grade import; a grading worksheet comes back with its Grade column filled in.
+
+    Raises CourseError when the template holds none of the columns by which Moodle knows somebody.
+    """
+    if table is None:
+        lines = [["Username", "Email address", "First name", "Last name", column]]
+        for student, each in _everyone(graded):
+            who = [student.id, student.email, safe(student.first_name), safe(student.last_name)]
+            lines.append([*who, _score(each, zero)])
+        return _checked(lines, (0, 1), ",")
+    columns = tables.worksheet(table)
+    if columns is None and not set(MOODLE_IDENTITY) & set(table.header):
+        raise CourseError(f"{table.name} names nobody as Moodle does: expected one of {', '.join(MOODLE_IDENTITY)}.")
+    remarks: list[str] = []
+    if columns is not None:
+        numbers = [tables.participant(cell(row, columns.identifier)) for row in table.rows]
+        filled, unplaced = _place(graded, table, table.rows, _by_number(graded, table, numbers, options))
+        lines = [table.header]
+        if options.comments and columns.comments is None:
+            remarks.append(f'{table.name} has no "{tables.COMMENTS[0]}": turn feedback comments on in the assignment.')
+        for row, _, each in filled:
+            row = [*row, *[""] * (len(table.header) - len(row))]
+            theirs = row[columns.maximum]
+            score = _score(each, zero)
+            row[columns.grade] = score.replace(".", ",") if "," in theirs else score
+            if (
+                options.comments
+                and columns.comments is not None
+                and each is not None
+                and not row[columns.comments].strip()
+            ):
+                row[columns.comments] = comment(each, graded)
+            remarks += [each for each in _other_maximum("Moodle", theirs, graded.possible) if each not in remarks]
+            lines.append(row)
+    else:
+        filled, unplaced = _place(graded, table, table.rows, _by_identity(graded, table, MOODLE_IDENTITY))
+        kept = [place for place, title in enumerate(table.header) if title in MOODLE_KEPT]
+        name = _column(table, column, _short_in_moodle)
+        lines = [[*(table.header[place] for place in kept), name or column]]
+        lines += [[*(cell(row, place) for place in kept), _score(each, zero)] for row, _, each in filled]
+    identity = [place for place, title in enumerate(lines[0]) if title in MOODLE_IDENTITY]
+    made = _checked(lines, identity, table.delimiter)
+    return Export(made.content, made.suffix, remarks + unplaced + made.remarks)
+
+
+def for_gradescope(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
+    """An autograder for a programming assignment of Gradescope that hands out these grades, by e-mail address."""
+    without = [each.student for each in graded.graded if not each.student.email]
+    remarks = [f"{student.name} ({student.id}) has no e-mail address in the gradebook." for student in without]
+    return Export(gradescope.archive(graded), ".zip", remarks)
+
+
+FORMATS: dict[str, Callable[[Class, Table | None, str, bool, Options], Export]] = {
+    "csv": plain,
+    "canvas": canvas,
+    "moodle": moodle,
+    "gradescope": for_gradescope,
+}
+
+
+def comment(each: Graded, graded: Class) -> str:
+    """What was seen, exercise by exercise, and what a teacher wrote; as HTML, as which Moodle keeps comments."""
+    lines = [f"{number(each.score)} of {number(graded.possible)} points"]
+    if each.penalty:
+        lines.append(f"{number(each.penalty)} of them taken off because it came late")
+    for result in each.results:
+        name = (
+            f"{result.exercise.number} {result.exercise.names[0]}" if _has_verdict(result) else result.exercise.number
+        )
+        what = f": {seen(result)}" if _has_verdict(result) else ""
+        lines.append(f"{name}: {number(result.points)}{what}")
+    lines += [text for _, text in each.comments]
+    return "<br>".join(escape(line).replace("\n", "<br>") for line in lines)
+
+
+def safe(text: str) -> str:
+    """The text as a spreadsheet shows it: what would be computed gets an apostrophe before it; numbers stay, and the
+    lone sign by which Moodle says that there is nothing."""
+    if not text.startswith(FORMULA) or text in NOTHING:
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def _checked(lines: list[list[str]], identity: Sequence[int], delimiter: str) -> Export:
+    """The table without the lines whose ids a spreadsheet would compute: changed, they would name nobody."""
+    kept, remarks = [], []
+    for line in lines:
+        bad = next((line[place] for place in identity if safe(line[place]) != line[place]), None)
+        if bad is not None:
+            remarks.append(f"{line[-1] or 'no grade'} for {bad!r} is left out: a spreadsheet would compute this id.")
+        else:
+            kept.append([cell if place in identity else safe(cell) for place, cell in enumerate(line)])
+    return Export(_csv(kept, delimiter), ".csv", remarks)
+
+
+def _csv(lines: Sequence[Sequence[str]], delimiter: str = ",") -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter).writerows(lines)
+    return text.getvalue().encode()
+
+
+def _everyone(graded: Class) -> list[tuple[Student, Graded | None]]:
+    """Everyone on the roster by name, with what they handed in."""
+    everyone = [(each.student, each) for each in graded.graded] + [(student, None) for student in graded.absent]
+    return sorted(everyone, key=lambda pair: (pair[0].last_name.casefold(), pair[0].first_name.casefold(), pair[0].id))
+
+
+def _place(
+    graded: Class, table: Table, rows: list[list[str]], found: Sequence[Student | None]
+) -> tuple[list[tuple[list[str], Student, Graded | None]], list[str]]:
+    """Each row with its student and what they handed in, in the table's order; and a remark for who is in no row."""
+    submissions = {each.student.id: each for each in graded.graded}
+    filled, placed = [], set()
+    for row, student in zip(rows, found, strict=True):
+        if student is not None and student.id not in placed:
+            placed.add(student.id)
+            filled.append((row, student, submissions.get(student.id)))
+    lost = [each.student for each in graded.graded if each.student.id not in placed]
+    return filled, [f"{student.name} ({student.id}) is not in {table.name}." for student in lost]
+
+
+def _by_number(graded: Class, table: Table, numbers: Sequence[str], options: Options) -> list[Student | None]:
+    """The student of each row, by the platform's number: as in collecting; an id that is the number comes last."""
+    system, people = tables.people(table)
+    everyone = {student.id: student for student, _ in _everyone(graded)}
+    matched, _ = roster.match(Roster(tuple(everyone.values()), system, tuple(people)))
+    collected = {
+        theirs: everyone[student]
+        for (where, theirs), student in options.known.items()
+        if where == system and student in everyone
+    }
+    taken = {student.id for student in (*matched.values(), *collected.values())}
+    bare = (
+        {}
+        if system == BY_MOODLE and collected
+        else {key: student for key, student in everyone.items() if key not in taken}
+    )
+    return [collected.get(theirs) or matched.get(theirs) or bare.get(theirs) for theirs in numbers]
+
+
+def _by_identity(graded: Class, table: Table, identity: Sequence[str]) -> list[Student | None]:
+    """The student of each row, by id or e-mail address."""
+    known: dict[str, Student] = {}
+    for student, _ in _everyone(graded):
+        known |= {key.casefold(): student for key in (student.id, student.email) if key}
+    columns = [table.header.index(title) for title in identity if title in table.header]
+    every = [[cell(row, place).strip().casefold() for place in columns] for row in table.rows]
+    return [next((known[name] for name in names if name in known), None) for names in every]
+
+
+def _wanted(given: str, table: Table | None, column: str) -> float:
+    """How many points to count out of."""
+    if given != THEIRS:
+        return float(given)
+    if table is None:
+        raise CourseError(f"--scale-to {THEIRS}: give the file that says how many points, with --template.")
+    columns = None if tables.is_canvas(table) else tables.worksheet(table)
+    if columns is not None:
+        texts = table.column(columns.maximum)
+    else:
+        name = _column(table, column, _short_in_canvas) if tables.is_canvas(table) else None
+        place = table.header.index(name) if name else None
+        texts = [cell(row, place) for row in table.rows if "Points Possible" in row[0]]
+    found = {text.replace(",", ".") for text in texts if text}
+    try:
+        return _positive(*found)
+    except (ValueError, TypeError):
+        raise CourseError(f"{table.name} does not say how many points {column} is worth: give a number.") from None
+
+
+def _points(text: str) -> str:
+    if text != THEIRS:
+        try:
+            _positive(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected a number of points or {THEIRS!r}, got {text!r}") from None
+    return text
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise ValueError(text)
+    return value
+
+
+def _has_verdict(result: Result) -> bool:
+    return hasattr(result.exercise, "misconceptions")
+
+
+def _short_in_canvas(title: str) -> str:
+    return CANVAS_NUMBER.sub("", title)
+
+
+def _short_in_moodle(title: str) -> str:
+    return re.sub(r"^\w+: *| *\((Real|Percentage|Letter)\)$", "", title)
+
+
+def _column(table: Table, wanted: str, short: Callable[[str], str]) -> str | None:
+    """The column of that name, with or without what the system writes around it."""
+    exact = [title for title in table.header if title == wanted]
+    return next(iter(exact + [title for title in table.header if short(title) == wanted]), None)
+
+
+def _other_maximum(system: str, theirs: str, ours: float) -> list[str]:
+    try:
+        same = not theirs or abs(float(theirs.replace(",", ".")) - ours) < 0.005
+    except ValueError:
+        same = True
+    return [] if same else [f"{system} counts this assignment out of {theirs}, the gradebook out of {number(ours)}."]
+
+
+def _score(each: Graded | None, zero: bool) -> str:
+    return number(each.score) if each is not None else "0" if zero else ""
+
+
+def number(value: float) -> str:
+    """Two decimals at most, which is what gradebooks keep; never an exponent."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _last_first(student: Student) -> str:
+    return f"{student.last_name}, {student.first_name}" if student.last_name and student.first_name else student.name

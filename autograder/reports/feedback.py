@@ -1,0 +1,197 @@
+"""The page that a student reads after grading; nbgrader writes it (`nbgrader generate_feedback`).
+
+It is made anew from the graded notebook and shows three things only: what the judge wrote, what a teacher wrote, and
+the answers as they were handed in. What the notebook printed is left out: an answer could print the hidden inputs that
+it was asked with.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbconvert.exporters import Exporter
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader import utils
+from nbgrader.api import Gradebook, MissingEntry
+from traitlets import Unicode, default
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Section
+from autograder.course import CHECK_SUFFIX
+from autograder.reports import pages
+from autograder.reports.results import Result, notes_of, result_of
+
+
+class FeedbackPage(Exporter):
+    """Takes the place of nbconvert's HTML exporter in `nbgrader generate_feedback`."""
+
+    book = Unicode(
+        "http://127.0.0.1:8000", help="Where the class reads the book; the default is where `make serve` puts it."
+    ).tag(config=True)
+    output_mimetype = "text/html"
+
+    @default("file_extension")
+    def _file_extension_default(self) -> str:
+        return ".html"
+
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
+        nb, resources = super().from_notebook_node(nb, resources, **options)
+        return pages.render("feedback.html.j2", **vars(told(nb, resources["nbgrader"], self.book))), resources
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a student is told about one graded notebook; a page or a notebook is made of it."""
+
+    title: str
+    student: str
+    score: float
+    possible: float
+    penalty: float
+    notes: tuple[str, ...]
+    sections: list["Part"]
+
+
+def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
+    """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources."""
+    return Told(
+        title=pages.title(known["assignment"], known["notebook"]),
+        student=_named(known),
+        score=max(0.0, known["score"]),
+        possible=known["max_score"],
+        penalty=known["late_penalty"],
+        notes=notes_of(nb),
+        sections=_sections(nb, book),
+    )
+
+
+def as_notebook(page: Told) -> NotebookNode:
+    """The same as a notebook: what was said as text, the answers as code. Nothing in it has run."""
+    points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
+    late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
+    notes = [f"- {note}" for note in page.notes]
+    cells = [new_markdown_cell("\n\n".join([f"# {page.title}\n\nFeedback for {page.student}", points, *late, *notes]))]
+    for part in page.sections:
+        head = f"## {part.title}: {pages.points(part.points)} of {pages.points(part.possible)} points"
+        reread = [f"Reread {part.reread}: {part.address}".rstrip(": ")] if part.reread else []
+        hand = ["A teacher set these points by hand."] if part.by_hand else []
+        comment = [f"Your teacher writes: {part.comment}"] if part.comment else []
+        report = [_fenced(part.report)] if part.report else []
+        cells.append(new_markdown_cell("\n\n".join([head, f"{part.seen}.", *reread, *hand, *comment, *report])))
+        if part.written:
+            cells.append((new_code_cell if part.is_code else new_markdown_cell)(part.written))
+    for place, cell in enumerate(cells):
+        cell.id = f"feedback-{place}"  # equal feedback gives equal files
+    return new_notebook(cells=cells)
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _named(known: Mapping[str, Any]) -> str:
+    """The student's name with the id, as far as the gradebook knows it."""
+    try:
+        with Gradebook(known["db_url"]) as gradebook:
+            student = gradebook.find_student(known["student"])
+            name = f"{student.first_name or ''} {student.last_name or ''}".strip()
+    except (KeyError, MissingEntry):
+        name = ""
+    return f"{name} ({known['student']})" if name else known["student"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One exercise, or one cell that a person grades, as the page shows it."""
+
+    anchor: str
+    title: str
+    seen: str
+    state: str
+    points: float
+    possible: float
+    report: str = ""
+    comment: str = ""
+    written: str = ""
+    is_code: bool = True
+    by_hand: bool = False
+    reread: str = ""
+    address: str = ""
+
+
+def _sections(nb: NotebookNode, book: str) -> list[Part]:
+    answers = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if utils.is_solution(cell)}
+    sections = []
+    for cell in nb.cells:
+        if not utils.is_grade(cell) and not utils.is_task(cell):
+            continue
+        exercise = catalogue.find(cell.metadata.nbgrader.grade_id.removesuffix(CHECK_SUFFIX))
+        if exercise is None:
+            sections.append(_graded_by_hand(cell))
+        else:
+            result = result_of(exercise, cell, cell.metadata.nbgrader.score)
+            sections.append(_judged(result, answers.get(exercise.id), book))
+    return sections
+
+
+def _graded_by_hand(cell: NotebookNode) -> Part:
+    graded = cell.metadata.nbgrader
+    return Part(
+        anchor=graded.grade_id,
+        title=graded.grade_id.replace("-", " "),
+        seen="read by a person",
+        state="right" if graded.score >= graded.points else "wrong" if graded.score else "blank",
+        points=graded.score,
+        possible=graded.points,
+        comment=graded.get("comment") or "",
+        written=cell.source,
+        is_code=cell.cell_type == "code",
+    )
+
+
+def _judged(result: Result, answer: NotebookNode | None, book: str) -> Part:
+    exercise = result.exercise
+    section = reread(result)
+    return Part(
+        anchor=exercise.id,
+        title=f"{exercise.number} {exercise.names[0]}",
+        seen=seen(result),
+        state="right" if result.passed else "blank" if result.blank else "wrong",
+        points=result.points,
+        possible=exercise.points,
+        report="" if result.passed else result.report.rstrip(),
+        comment=(answer.metadata.nbgrader.get("comment") or "") if answer is not None else "",
+        written=answer.source if answer is not None else "",
+        by_hand=result.by_hand,
+        reread=f'{section.chapter}, "{section.title}"' if section else "",
+        address=pages.link(book, section) if section else "",
+    )
+
+
+def seen(result: Result) -> str:
+    """In a few words, what the judge saw."""
+    if result.passed:
+        return "every check passed"
+    if result.blank:
+        return "not answered yet"
+    if result.forbidden:
+        return "a call that this exercise does not allow"
+    if result.misconception:
+        return f"a known mistake: {result.misconception.name}"
+    if not result.checked:
+        return "not checked"
+    return "a check failed" if result.asked else "nothing to check yet"
+
+
+def reread(result: Result) -> Section | None:
+    """The section of the book that answers this result; None when nothing is wrong."""
+    if result.passed:
+        return None
+    return result.misconception.reread if result.misconception else result.exercise.section

@@ -1,0 +1,69 @@
+"""Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Section
+
+FOLDER = Path(__file__).parent
+STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
+
+
+def render(template: str, **values: object) -> str:
+    """The page that a template of this folder makes of the values; every text among them is escaped."""
+    return _environment().get_template(template).render(values, style=Markup(_style()))
+
+
+def code(source: str) -> Markup:
+    """Python as colored HTML; whatever the source is, it comes out as text."""
+    return Markup(highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)))
+
+
+def prose(text: str) -> Markup:
+    """A sentence of the catalogue, whose *stars* mean emphasis and whose `ticks` mean code; all else is escaped."""
+    escaped = str(Markup.escape(text))
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", escaped))
+
+
+def link(book: str, section: Section) -> str:
+    """Where a section stands in the book at this address; empty when its chapter has no page."""
+    pages = {assignment.id[:2]: assignment.id for assignment in catalogue.ASSIGNMENTS}
+    page = pages.get(section.chapter)
+    return f"{book.rstrip('/')}/{page}.html#{section.label}" if page and book else ""
+
+
+def title(assignment: str, notebook: str) -> str:
+    """What an assignment is called on a page: its chapter's number and its notebook's name."""
+    number = assignment[:2] if assignment[:2].isdigit() else ""
+    return f"{number} {notebook.replace('_', ' ').capitalize()}".strip()
+
+
+def points(number: float) -> str:
+    """A number of points as people write it: 3, 0.5, 2.67."""
+    return f"{round(number, 2):g}"
+
+
+@cache
+def _environment() -> Environment:
+    files = FileSystemLoader(FOLDER)
+    environment = Environment(
+        loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"code": code, "prose": prose, "points": points}
+    return environment
+
+
+@cache
+def _style() -> str:
+    light, dark = (HtmlFormatter(style=STYLES[theme]).get_style_defs(".code") for theme in ("light", "dark"))
+    own = (FOLDER / "page.css").read_text(encoding="utf-8")
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n{own}"

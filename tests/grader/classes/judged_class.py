@@ -1,0 +1,110 @@
+"""A class that is graded without running a notebook: real verdicts on catalogue answers, laid down where nbgrader does.
+
+Much faster than nbgrader's own road, which test_sample_class takes; for what comes after grading.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_markdown_cell, new_output
+from nbgrader.api import Gradebook
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Exercise
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import Verdict, as_record, render
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.reports.results import NOTE_ID
+
+SET_UP = "from transformer_ref.model.softmax import softmax\n"
+
+
+@dataclass
+class Work:
+    """One student of the roster and what was handed in; `answers` replace the solution's. None: nothing came."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    answers: Mapping[str, str] | None = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    by_hand: Mapping[str, float] = field(default_factory=dict)
+    comments: Mapping[str, str] = field(default_factory=dict)
+    penalty: float = 0.0
+    timestamp: datetime | None = None
+    repaired: str = ""
+
+
+def mistaken(exercise: str, name: str) -> dict[str, str]:
+    """The catalogue's source of a misconception, as an answer."""
+    known = catalogue.find(exercise).misconceptions
+    return {exercise: next(each.source for each in known if each.name == name)}
+
+
+def lay_out(folder: Path, roster: list[Work]) -> None:
+    """A course with a gradebook and graded notebooks."""
+    sample_class.lay_out(folder)
+    released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
+    assert released.returncode == 0, released.stdout
+    solution = sample_class.solved()
+    with Gradebook(f"sqlite:///{folder / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        for work in roster:
+            gradebook.add_student(work.id, first_name=work.first_name, last_name=work.last_name, email=work.email)
+            if work.answers is not None:
+                sources = {**solution, **work.answers}
+                verdicts = {
+                    each.id: work.verdicts.get(each.id) or _verdict(each, sources) for each in ASSIGNMENT.exercises
+                }
+                _write_notebook(folder, work, sources, verdicts)
+                _record(gradebook, work, verdicts)
+
+
+def _verdict(exercise: Exercise, sources: Mapping[str, str]) -> Verdict:
+    source = sources[exercise.id]
+    key = draw_key(b"a classroom's secret", ASSIGNMENT.id, exercise.id, [source])
+    return judge(exercise, LocalPeer(namespace_of(SET_UP + source)), key)
+
+
+def _write_notebook(folder: Path, work: Work, sources: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> None:
+    submitted = sample_class.submit(folder, work.id, sources)
+    notebook = nbformat.read(submitted, as_version=4)
+    for cell in notebook.cells:
+        verdict = verdicts.get(cell.id.removesuffix("-check"))
+        if cell.cell_type == "code" and cell.id.endswith("-check") and verdict is not None:
+            score = new_output(
+                "execute_result", data={"text/plain": str(verdict.points)}, metadata={"judged": as_record(verdict)}
+            )
+            cell.outputs = [new_output("stream", name="stdout", text=render(verdict) + "\n"), score]
+            cell.metadata["execution"] = {
+                "iopub.execute_input": "2026-11-02T09:00:00.000000Z",
+                "shell.execute_reply": "2026-11-02T09:00:01.250000Z",
+            }
+    if work.repaired:
+        text = f"**About what you handed in**\n\n- {work.repaired}"
+        notebook.cells.insert(0, new_markdown_cell(text, id=NOTE_ID))
+    path = Path(str(submitted).replace("submitted", "autograded", 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _record(gradebook: Gradebook, work: Work, verdicts: Mapping[str, Verdict]) -> None:
+    submission = gradebook.add_submission(ASSIGNMENT.id, work.id)
+    submission.timestamp = work.timestamp
+    (notebook,) = submission.notebooks
+    notebook.late_submission_penalty = work.penalty
+    for grade in notebook.grades:
+        exercise = grade.name.removesuffix("-check")
+        grade.auto_score = verdicts[exercise].points
+        grade.manual_score = work.by_hand.get(exercise)
+        grade.needs_manual_grade = False
+    for comment in notebook.comments:
+        comment.manual_comment = work.comments.get(comment.name)
+    gradebook.db.commit()

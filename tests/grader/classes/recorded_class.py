@@ -1,0 +1,80 @@
+"""The writer of `grade` alone: a pool that hands out what workers once returned, so that a test takes no worker's time."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import graded_class
+import pytest
+from graded_class import logs, of
+
+from autograder.grade import run
+from autograder.grade.parcel import Received, Result, Submission
+from autograder.prepare.sample_class import ASSIGNMENT
+
+STUDENTS = ("blank", "perfect")
+
+
+def results_of(ours: Path) -> dict[str, Result]:
+    """What the workers returned for the graded class, by its records."""
+    found = {}
+    for event in of(logs(ours)[0], "graded"):
+        student = event["student"]
+        name = f"{ASSIGNMENT.notebook}.ipynb"
+        graded, received = (
+            (ours / "classroom" / step / student / ASSIGNMENT.id / name).read_text(encoding="utf-8")
+            for step in ("autograded", "received")
+        )
+        found[student] = Result(
+            student,
+            notebooks={ASSIGNMENT.notebook: graded},
+            received=Received(received, (), event["submission"], ()),
+            records={"verdicts.jsonl": b'{"student": "%s"}\n' % student.encode()},
+        )
+    return found
+
+
+def small(folder: Path, of_class: Path, students: Iterable[str] = STUDENTS) -> Path:
+    """The class, less what all but these handed in."""
+    graded_class.twin(folder, of_class)
+    for step in ("submitted", "received", "autograded"):
+        for place in (folder / "classroom" / step).glob("*"):
+            if place.name not in students:
+                shutil.rmtree(place)
+    return folder
+
+
+def replay(monkeypatch: pytest.MonkeyPatch, results: Mapping[str, Result]) -> Callable[..., None]:
+    """Let `grade` use these results. Returns how to have something happen: `at(student, act)`, before that result."""
+    acts: dict[str, Callable[[], object]] = {}
+
+    class Pool:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __enter__(self) -> "Pool":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            acts.pop("end", lambda: None)()
+
+        def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
+            for submission in submissions:
+                acts.pop(submission.student, lambda: None)()
+                yield results[submission.student]
+
+    monkeypatch.setattr(run, "Pool", Pool)
+    monkeypatch.setattr(run, "Spares", lambda environment, count: contextlib.nullcontext())
+
+    def at(student: str, act: Callable[[], object]) -> None:
+        acts[student] = act
+
+    return at
+
+
+def send(*signals: int) -> None:
+    """Signals to this process."""
+    for number in signals:
+        os.kill(os.getpid(), number)

@@ -1,0 +1,123 @@
+"""Whole classes graded once by nbgrader's own commands; the tests read what came out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import graded_class
+import pytest
+
+from autograder.catalogue.exercise import Assignment
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.sandbox import backends
+
+
+@dataclass
+class Graded:
+    """A course after `nbgrader autograde`."""
+
+    folder: Path
+    assignment: Assignment
+    log: str = ""
+    code: int = 0
+
+    def autograde(self) -> None:
+        released = sample_class.nbgrader(self.folder, "generate_assignment", self.assignment.id)
+        assert released.returncode == 0, released.stdout
+        graded = sample_class.nbgrader(self.folder, "autograde", self.assignment.id)
+        self.log, self.code = graded.stdout, graded.returncode
+
+    def report(self, student: str, exercise: str) -> str:
+        """What the check cell of the graded notebook shows."""
+        name = f"{self.assignment.notebook}.ipynb"
+        path = self.folder / "classroom" / "autograded" / student / self.assignment.id / name
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        grade_id = f"{exercise}-check"
+        cell = next(cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade_id") == grade_id)
+        return "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
+
+    def scores(self, student: str) -> dict[str, float]:
+        """Exercise id -> points in the gradebook."""
+        return sample_class.scores(self.folder, student, self.assignment)
+
+
+ENGINES = ["docker", "podman"] if os.environ.get(backends.IMAGE) else []
+SANDBOXES = ["bubblewrap", "landlock", *ENGINES]  # what tests of attacks and of sandboxes try
+
+
+def need_isolation(name: str) -> None:
+    """Skip a test of a backend that cannot isolate here; where CI could use none at all, fail."""
+    reason = backends.why_not(name)
+    if reason:
+        no_other = all(map(backends.why_not, ("bubblewrap", "landlock")))
+        refuse = pytest.fail if no_other and os.environ.get("CI") == "true" else pytest.skip
+        refuse(f"{name} cannot isolate on this machine: {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sandbox_or_trust():
+    """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
+    sample_class.trust_where_nothing_isolates()
+
+
+@pytest.fixture(autouse=True)
+def signals_are_heard():
+    """A shell lets what it starts in the background ignore Ctrl-C, and nohup the end of a terminal; tests send both."""
+    defaults = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
+    before = {number: signal.getsignal(number) for number in defaults}
+    for number, default in defaults.items():
+        if before[number] == signal.SIG_IGN:
+            signal.signal(number, default)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def empty_course(tmp_path_factory):
+    """Makes a course with one assignment and nobody's work yet."""
+
+    def make(name: str, assignment: Assignment = ASSIGNMENT) -> Graded:
+        folder = tmp_path_factory.mktemp(name)
+        sample_class.lay_out(folder, assignment)
+        return Graded(folder, assignment)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ungraded(tmp_path_factory) -> Path:
+    """The small class of `graded_class`, handed in; a test that changes it makes a twin."""
+    folder = tmp_path_factory.mktemp("ungraded") / "course"
+    graded_class.lay_out(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def plain(ungraded, tmp_path_factory) -> Path:
+    """The class after `nbgrader autograde`."""
+    folder = graded_class.twin(tmp_path_factory.mktemp("plain") / "course", ungraded)
+    done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ours(ungraded, tmp_path_factory) -> Path:
+    """The class after `python -m autograder grade`, with what that printed in the files "said" and "progress"."""
+    folder = graded_class.twin(tmp_path_factory.mktemp("ours") / "course", ungraded)
+    command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--workers", "2"]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "said").write_text(done.stdout, encoding="utf-8")
+    (folder / "progress").write_text(done.stderr, encoding="utf-8")
+    return folder

@@ -1,0 +1,105 @@
+"""The same class on a Dask cluster of two worker processes, one of which is killed in the middle."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import graded_class
+import psutil
+import pytest
+from graded_class import NAMES, contents, files, logs, of
+
+from autograder.grade import cluster
+from autograder.grade.parcel import Submission
+from autograder.prepare.sample_class import ASSIGNMENT
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.xdist_group("grade")  # shares the graded class with test_grade.py
+
+
+@pytest.fixture
+def dask(tmp_path):
+    """Starts parts of a cluster and returns their processes; ends them all."""
+    started: list[subprocess.Popen] = []
+
+    def start(*arguments: str) -> subprocess.Popen:
+        with (tmp_path / f"dask-{len(started)}").open("wb") as log:
+            command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
+            started.append(subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_killed_in_the_middle_costs_no_grade_and_each_is_recorded_once(ungraded, plain, dask, tmp_path):
+    course = graded_class.twin(tmp_path / "course", ungraded)
+    address = tmp_path / "scheduler.json"
+    dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(address))
+    workers = [
+        dask("worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
+        for _ in range(2)
+    ]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--dask", _address(address)],
+        cwd=course,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    while not (logs(course) and of(logs(course)[0], "graded")):
+        assert running.poll() is None, running.stdout.read()
+        time.sleep(0.02)
+    busy = next(worker for worker in workers if psutil.Process(worker.pid).children())
+    orphans = psutil.Process(busy.pid).children(recursive=True)
+    os.kill(busy.pid, signal.SIGKILL)
+    said, _ = running.communicate()
+    assert running.returncode == 0, said
+    assert f"{len(NAMES)} of {len(NAMES)} graded" in said
+    (events,) = logs(course)
+    assert sorted(event["student"] for event in of(events, "graded")) == list(NAMES)
+    assert of(events, "failed") == []
+    assert contents(course) == contents(plain)
+    assert files(course) == files(plain)
+    assert psutil.wait_procs(orphans, timeout=60)[1] == []
+
+
+def test_a_scheduler_that_does_not_answer_is_named(ungraded, tmp_path, monkeypatch):
+    course = graded_class.twin(tmp_path / "course", ungraded)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    from autograder.course import CourseError
+    from autograder.grade import run
+
+    with pytest.raises(CourseError, match="No Dask scheduler answers at 'tcp://127.0.0.1:1'"):
+        run.grade(course, ASSIGNMENT.id, run.Options(force=True, scheduler="tcp://127.0.0.1:1"))
+
+
+def test_what_travels_is_what_the_intake_reads_and_the_names_of_the_rest(tmp_path):
+    folder = tmp_path / "work" / ASSIGNMENT.id
+    (folder / "more").mkdir(parents=True)
+    (folder / "self_attention (1).ipynb").write_bytes(b"\x00 anything")
+    (folder / "data.csv").write_bytes(b"1,2")
+    (folder / "more" / "film.mp4").write_bytes(bytes(10_000_000))
+    (folder / "link").symlink_to("/etc/passwd")
+    archive = cluster.pack(folder, replace(ASSIGNMENT, files=("data.csv",)))
+    assert len(archive) < 1000
+    there = Submission("ann", folder, archive).unpacked(tmp_path / "elsewhere")
+    assert there.name == folder.name
+    found = {str(path.relative_to(there)): path.read_bytes() for path in there.rglob("*") if path.is_file()}
+    assert found == {"self_attention (1).ipynb": b"\x00 anything", "data.csv": b"1,2", "more/film.mp4": b""}
+
+
+def _address(file: Path) -> str:
+    import json
+
+    while True:
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))["address"]
+        except (FileNotFoundError, json.JSONDecodeError):
+            time.sleep(0.05)

@@ -1,0 +1,112 @@
+"""What could not be checked by no fault of the student's is said so and waits for a person; no zero is final."""
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import catalogue, course
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.reports import results
+
+OURS = """
+from autograder.judging.judge import Hearing
+from autograder.sandbox.runner import Ended
+
+
+def stopping(ask):
+    def stops(self, peer, hidden):
+        if self.exercise.id == "attend" and not hidden:
+            tries.append(peer)
+            if {stops}:
+                raise ZeroDivisionError("one of ours")
+        return ask(self, peer, hidden)
+
+    tries = []
+    return stops
+
+
+if Hearing.ask.__name__ == "ask":  # this file is read more than once
+    Hearing.ask = stopping(Hearing.ask)
+    Ended.killed = property(lambda ended: True, lambda ended, said: None)  # as if each had been killed from outside
+"""
+ENDS = "import os\n_whole = attend\ndef attend(*arguments):\n    os._exit(0)\n"
+
+
+@pytest.fixture(scope="module")
+def stopped(empty_course):
+    """A course whose judge stops in one exercise, each time that it comes there."""
+    made = empty_course("judge-stops")
+    with (made.folder / course.MARKER).open("a", encoding="utf-8") as file:
+        file.write(OURS.format(stops="True"))
+    sample_class.submit(made.folder, "a-honest", sample_class.solved())
+    made.autograde()
+    return made
+
+
+@pytest.fixture(scope="module")
+def killed(empty_course):
+    """A course in which the judge stops once, and somebody kills a process each time that it is in a certain check."""
+    made = empty_course("process-killed")
+    with (made.folder / course.MARKER).open("a", encoding="utf-8") as file:
+        file.write(OURS.format(stops="len(tries) == 1"))
+    solved = sample_class.solved()
+    sample_class.submit(made.folder, "a-honest", solved)
+    sample_class.submit(made.folder, "b-killed", {**solved, "attend": f"{solved['attend']}\n{ENDS}"})
+    made.autograde()
+    return made
+
+
+def waits(made, student: str) -> set[str]:
+    """The exercises that wait for points by hand."""
+    with Gradebook(f"sqlite:///{made.folder / 'classroom' / 'gradebook.db'}") as book:
+        notebook = book.find_submission_notebook(ASSIGNMENT.notebook, ASSIGNMENT.id, student)
+        return {grade.name.removesuffix(course.CHECK_SUFFIX) for grade in notebook.grades if grade.needs_manual_grade}
+
+
+def record(made, student: str, exercise: str) -> dict:
+    path = made.folder / "classroom" / "autograded" / student / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
+    cells = results.check_cells(results.nbformat.read(path, as_version=4))
+    return next(output.metadata.judged for output in cells[exercise].outputs if "judged" in output.get("metadata", {}))
+
+
+def others(scores: dict[str, float]) -> dict[str, float]:
+    return {name: points for name, points in scores.items() if name != "attend"}
+
+
+EVERYTHING = {exercise.id: exercise.points for exercise in ASSIGNMENT.exercises}
+
+
+def test_an_exception_of_ours_costs_no_other_exercise_and_ends_no_batch(stopped):
+    assert stopped.code == 0, stopped.log[-3000:]
+    assert others(stopped.scores("a-honest")) == others(EVERYTHING)
+
+
+def test_an_exception_of_ours_is_no_final_zero(stopped):
+    assert waits(stopped, "a-honest") == {"attend"}
+    assert record(stopped, "a-honest", "attend")["state"] == "not checked"
+
+
+def test_the_report_says_that_it_is_no_fault_of_the_students(stopped):
+    report = " ".join(stopped.report("a-honest", "attend").split())
+    assert "Not checked: the judge stopped with ZeroDivisionError" in report
+    assert "no fault of your answer" in report and "Reread" not in report
+
+
+def test_what_breaks_once_costs_nothing(killed):
+    assert killed.code == 0, killed.log[-3000:]
+    assert killed.scores("a-honest") == EVERYTHING
+    assert waits(killed, "a-honest") == set()
+    assert "Trying once more" in killed.log
+
+
+def test_a_process_killed_twice_is_not_checked_and_waits_for_a_person(killed):
+    assert others(killed.scores("b-killed")) == others(EVERYTHING)
+    assert waits(killed, "b-killed") == {"attend"}
+    assert record(killed, "b-killed", "attend")["excused"] is True
+    assert "killed from outside" in killed.report("b-killed", "attend")
+
+
+def test_a_verdict_that_was_reached_excuses_nothing(killed):
+    known = record(killed, "a-honest", "project")
+    assert (known["state"], known["excused"], known["checked"]) == ("passed", False, True)
+    assert catalogue.find("project").points == known["points"]

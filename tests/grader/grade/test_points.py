@@ -1,0 +1,248 @@
+"""One truth about points: the catalogue's. Who was graded by others is named, and can be graded again."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from graded_class import contents, grade, gradebook, logs, of, twin
+from recorded_class import STUDENTS, replay, results_of, send, small
+
+from autograder import catalogue, course
+from autograder.course import CourseError
+from autograder.grade import outdated as rules_of_then
+from autograder.grade import points
+from autograder.grade.parcel import Result
+from autograder.grade.worker import unchecked
+from autograder.prepare import doctor, release
+from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out, nbgrader
+
+FIRST, SECOND = STUDENTS
+PROJECT = ASSIGNMENT.exercises[0]
+DEARER = replace(
+    ASSIGNMENT, exercises=(replace(PROJECT, visible_points=1.5, hidden_points=4.5), *ASSIGNMENT.exercises[1:])
+)
+
+
+def notebook_of(root: Path, step: str) -> dict:
+    return course.read_notebook(course.notebook_path(root, step, ASSIGNMENT))
+
+
+def with_points(root: Path, given: float) -> None:
+    """The released notebook says so many points for the first exercise."""
+    path = course.notebook_path(root, "exercises", ASSIGNMENT)
+    notebook = notebook_of(root, "exercises")
+    (cell,) = [cell for cell in notebook["cells"] if cell["id"] == f"{PROJECT.id}-check"]
+    cell["metadata"]["nbgrader"]["points"] = given
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+# --- written once ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda each: each.id)
+def test_every_notebook_and_chapter_states_the_catalogue_s_points(assignment):
+    for step in ("solutions", "exercises"):
+        notebook = course.read_notebook(course.notebook_path(ROOT, step, assignment))
+        assert points.disagreements(notebook, assignment) == []
+    chapter = (ROOT / "book" / f"{assignment.id}.md").read_text(encoding="utf-8")
+    assert float(points.CHAPTER.search(chapter)["points"]) == assignment.points
+    points.refuse_cells(ROOT, assignment)
+
+
+def test_other_points_in_the_catalogue_are_written_into_metadata_task_table_and_chapter(tmp_path):
+    lay_out(tmp_path)
+    (tmp_path / "book").mkdir()
+    shutil.copy(ROOT / "book" / f"{ASSIGNMENT.id}.md", tmp_path / "book")
+    changes = points.write_course(tmp_path, DEARER)
+    assert [change.partition(", ")[2] for change in changes] == [
+        "the table: | 05.1 | `project` | every word through one and the same matrix | 3 |, in the catalogue "
+        "| 05.1 | `project` | every word through one and the same matrix | 6 |",
+        "the task of project: 3 points (1 visible, 2 hidden), in the catalogue 6 points (1.5 visible, 4.5 hidden)",
+        "the check of project: 3, in the catalogue 6",
+        "the sum: 30, in the catalogue 33",
+    ]
+    assert points.write_course(tmp_path, DEARER) == []
+    assert points.write_course(tmp_path, ASSIGNMENT) != []
+    for name in (f"solutions/{ASSIGNMENT.id}/{ASSIGNMENT.notebook}.ipynb", f"book/{ASSIGNMENT.id}.md"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("Which axis of x has the same size", "Which axis of y has the same size", "project-hints is not the catalogue's: hint 1"),
+        ("<details><summary>Hint 3 of 3: pseudocode</summary>\\n\\nout = x", "out = x", "2 hints, expected 3"),
+        ('"grade_id": "project-check"', '"grade_id": "project-chek"', "no graded cell project-check"),
+    ],
+)  # fmt: skip
+def test_release_refuses_checks_and_hints_that_are_not_the_catalogue_s(tmp_path, before, after, words):
+    lay_out(tmp_path)
+    path = course.notebook_path(tmp_path, "solutions", ASSIGNMENT)
+    text = path.read_text(encoding="utf-8")
+    text = json.dumps(json.loads(text), ensure_ascii=False)
+    assert before in json.dumps(json.loads(text)).replace('\\n", "', "\\n") or before in text
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        whole = json.dumps({**cell, "source": "".join(cell["source"])}, ensure_ascii=False)
+        cell.update(json.loads(whole.replace(before, after)))
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    with pytest.raises(CourseError, match=words):
+        release.release([ASSIGNMENT.id], tmp_path)
+
+
+# --- refused where they disagree -------------------------------------------------------------------------------------
+
+
+@pytest.mark.xdist_group("grade")
+def test_nobody_is_graded_while_notebook_and_catalogue_count_differently(ungraded, tmp_path):
+    folder = small(tmp_path / "course", ungraded)
+    with_points(folder, 6)
+    words = "the check of project: 6, in the catalogue 3"
+    for done in (grade(folder), nbgrader(folder, "autograde", ASSIGNMENT.id)):
+        assert done.returncode != 0
+        assert words in f"{done.stdout}{done.stderr}"
+    assert not (folder / "classroom" / "autograded").exists()
+    (finding,) = [each for each in doctor.examine(folder) if each.about == "points"]
+    assert words in finding.seen and finding.fatal
+
+
+@pytest.mark.xdist_group("grade")
+def test_nobody_is_graded_while_gradebook_and_catalogue_count_differently(ungraded, tmp_path):
+    folder = small(tmp_path / "course", ungraded)
+    with gradebook(folder) as book:
+        book.find_grade_cell(f"{PROJECT.id}-check", ASSIGNMENT.notebook, ASSIGNMENT.id).max_score = 6
+        book.db.commit()
+    done = grade(folder)
+    assert done.returncode == 2
+    assert "project: 6 in the gradebook, 3 in the catalogue" in done.stderr
+    (finding,) = [each for each in doctor.examine(folder) if each.about == "points"]
+    assert "project: 6 in the gradebook" in finding.seen
+
+
+# --- who was graded by older rules -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results(ours) -> dict[str, Result]:
+    return results_of(ours)
+
+
+@pytest.fixture
+def graded(ours, results, tmp_path, monkeypatch) -> Path:
+    """The class of two after grading, one of them by another catalogue than there is now."""
+    folder = small(tmp_path / "course", ours)
+    shutil.rmtree(folder / "classroom" / "log")
+    replay(monkeypatch, results)
+    for student in STUDENTS:
+        assert grade(folder, "--student", student, "--force").returncode == 0
+    path = sorted((folder / "classroom" / "log" / "grade" / ASSIGNMENT.id).glob("*.jsonl"))[0]
+    of_then(path)
+    return folder
+
+
+def of_then(path: Path) -> None:
+    start, *rest = path.read_text(encoding="utf-8").splitlines()
+    start = json.loads(start)
+    start["versions"]["the catalogue (ch05.py)"] = "as it was"
+    path.write_text("\n".join([json.dumps(start), *rest]) + "\n", encoding="utf-8")
+
+
+@pytest.mark.xdist_group("grade")
+def test_whoever_was_graded_by_older_rules_is_named_and_graded_again_alone(graded):
+    done = grade(graded)
+    assert done.returncode == 0
+    assert "All 2 submissions are graded already" in done.stdout
+    assert f"graded by older rules: 1\n    {FIRST}: the catalogue (ch05.py) changed" in done.stdout
+    assert f"grade {ASSIGNMENT.id} --outdated grades them again" in done.stdout
+    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {FIRST: "the catalogue (ch05.py) changed"}
+    done = grade(graded, "--outdated")
+    assert done.returncode == 0
+    assert [line["student"] for line in of(logs(graded)[-1], "graded")] == [FIRST]
+    assert "older rules: 1" not in done.stdout
+    assert "0 of 2 were graded by older rules" in grade(graded, "--outdated").stdout
+    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {}
+
+
+@pytest.mark.xdist_group("grade")
+def test_what_plain_nbgrader_graded_for_other_points_is_named_too(graded, monkeypatch):
+    shutil.rmtree(graded / "classroom" / "log")
+    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {}
+    monkeypatch.setattr(catalogue, "find_assignment", lambda name: DEARER)
+    why = "the check of project was worth 3, is worth 6"
+    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == dict.fromkeys(STUDENTS, why)
+
+
+@pytest.mark.xdist_group("grade")
+def test_a_run_that_goes_on_after_the_rules_changed_measures_everyone_alike(ungraded, results, tmp_path, monkeypatch):
+    folder = small(tmp_path / "course", ungraded)
+    at = replay(monkeypatch, results)
+    at(SECOND, lambda: send(2))
+    assert grade(folder).returncode == 130
+    (path,) = (folder / "classroom" / "log" / "grade" / ASSIGNMENT.id).glob("*.jsonl")
+    of_then(path)
+    done = grade(folder, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the catalogue (ch05.py) changed. One run measures everyone alike" in done.stdout
+    assert sorted(line["student"] for line in of(logs(folder)[-1], "graded")) == list(STUDENTS)
+    assert rules_of_then.outdated(folder, ASSIGNMENT.id) == {}
+
+
+# --- who was not checked ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.xdist_group("grade")
+def test_whoever_was_not_checked_is_named_with_the_reason_and_the_exit_code_says_so(
+    ungraded, results, tmp_path, monkeypatch
+):
+    folder = small(tmp_path / "course", ungraded)
+    reason = "the notebook's process ended in cell 10"
+    mine = {name: results[name] for name in STUDENTS}
+    mine[SECOND] = replace(mine[SECOND], unchecked=((PROJECT.id, reason),))
+    replay(monkeypatch, mine)
+    done = grade(folder)
+    assert done.returncode == 1
+    assert f"not checked, so look at them: 1\n    {SECOND}, project: {reason}" in done.stdout
+    assert contents(folder)[SECOND][1] == 30  # whatever else was checked counts
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"checked": False, "message": "Not checked: it died."}, [("project", "it died.")]),
+        ({"checked": True, "message": ""}, []),
+        ({"state": "not checked", "message": "it died."}, [("project", "it died.")]),
+        ({"state": "wrong", "message": "no"}, []),
+    ],
+)
+def test_what_was_not_checked_is_read_from_check_cells_alone(record, found):
+    output = {"output_type": "execute_result", "metadata": {"judged": {"exercise": "project", **record}}}
+    check = {"metadata": {"nbgrader": {"grade": True}}, "outputs": [output]}
+    forged = {"metadata": {"nbgrader": {"grade": False}}, "outputs": [{"metadata": {"judged": {"checked": False}}}]}
+    assert unchecked({"cells": [forged, check, {"metadata": {}}]}) == found
+
+
+# --- moved to another machine ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.xdist_group("grade")
+def test_a_course_that_was_moved_grades_on_and_nobody_again(ours, results, tmp_path, monkeypatch):
+    """What goes along is the course's folder with its classroom; times of files and absolute places do not matter."""
+    folder = tmp_path / "another place" / "course"
+    folder.parent.mkdir()
+    small(tmp_path / "before", ours)
+    shutil.copytree(tmp_path / "before", folder, copy_function=shutil.copyfile)
+    shutil.rmtree(tmp_path / "before")
+    replay(monkeypatch, results)
+    done = grade(folder)
+    assert done.returncode == 0, done.stderr
+    assert "All 2 submissions are graded already" in done.stdout
+    assert "older rules" not in done.stdout
+    twin(folder / "classroom" / "submitted" / "einsum", ours / "classroom" / "submitted" / "einsum")
+    assert grade(folder).returncode == 0
+    assert [line["student"] for line in of(logs(folder)[-1], "graded")] == ["einsum"]
+    for name in ("gradebook.db", f"log/grade/{ASSIGNMENT.id}", "receipts"):
+        path = folder / "classroom" / name
+        for file in [path] if path.is_file() else path.rglob("*.json*"):
+            assert str(ours).encode() not in file.read_bytes(), file

@@ -1,0 +1,163 @@
+"""Folders as students hand them in, drawn at random and taken in: `python tests/grader/intake/damaged_folders.py [COUNT]`.
+
+Of COUNT (2,000) folders with one to three kinds of damage, stored and named in some way, each must be taken in without
+an error of ours, and where the damage is harmless every answer must be there.
+"""
+
+import ast
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import damage
+import nbformat
+from damage import stored
+
+from autograder.intake import take_in
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
+
+RELEASED = take_in.released_notebook(sample_class.ROOT, ASSIGNMENT)
+BLANK = {cell["id"]: cell["source"] for cell in RELEASED.cells}
+ANSWERS = sample_class.solved()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was handed in: its kinds of damage, and whether every answer is still in it."""
+
+    kinds: list[str]
+    is_harmless: bool
+
+
+def handed_in() -> dict:
+    """A notebook with every answer right, as a student saves it; "blank" holds the texts as they were handed out."""
+    notebook = json.loads(nbformat.writes(RELEASED))
+    for cell in notebook["cells"]:
+        cell["source"] = ANSWERS.get(cell["id"], "".join(cell["source"]))
+    return notebook | {"blank": BLANK}
+
+
+def write(folder: Path, notebook: dict, way: str, name: str, draw: random.Random) -> None:
+    """Hand in the notebook, stored and named this way."""
+    data, ending = stored.stored(notebook, way, draw), stored.ENDINGS[way]
+    path = folder / name.format(stored.STEM)
+    if way in stored.CODE_ONLY and path.parts[len(folder.parts)].startswith("."):
+        path = folder / stored.STEM  # of what is hidden only notebooks are read
+    if ending in (".py", ".md", ".html"):
+        path = path.with_name(path.name.removesuffix(".ipynb") + ending)
+    elif ending:
+        path = path.with_name(path.name + ending)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def draw_into(folder: Path, draw: random.Random) -> Drawn:
+    """Hand in something to the folder, which is empty."""
+    chosen = draw.random()
+    if chosen < 0.03:
+        name = draw.choice(sorted(stored.LOST))
+        stored.LOST[name](folder, handed_in())
+        return Drawn([name], False)
+    honest = chosen < 0.65
+    kinds = draw.sample(sorted(damage.HONEST if honest else damage.HONEST | damage.BROKEN), draw.randint(1, 3))
+    notebook, is_bytes = handed_in(), False
+    for kind in kinds:
+        data = damage.changed(notebook, kind, draw)
+        if data is not None:
+            (folder / f"{stored.STEM}.ipynb").write_bytes(data)
+            is_bytes = True
+            break
+    honest = not set(kinds) & set(damage.BROKEN)
+    if is_bytes:
+        return Drawn(kinds, honest)
+    way = draw.choice(sorted(stored.WAYS)) if draw.random() < 0.5 else "utf-8"
+    name = draw.choice(stored.NAMES) if draw.random() < 0.5 else stored.NAMES[0]
+    try:
+        write(folder, notebook, way, name, draw)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError):  # so broken that it cannot be stored that way
+        way, name = "utf-8", stored.NAMES[0]
+        (folder / f"{stored.STEM}.ipynb").write_bytes(json.dumps(notebook).encode())
+    is_lost = way in stored.CODE_ONLY and {"answer_made_text", "answer_made_raw", "conflict_inside_a_cell"} & set(kinds)
+    return Drawn([*kinds, way, name], honest and not is_lost)
+
+
+def lacking(work: take_in.TakenIn) -> list[str]:
+    """The exercises whose answer is not, as it was written, what last is defined before its check."""
+    code, found = [], dict.fromkeys(ANSWERS, "")
+    for cell in work.notebook.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if grade_id.endswith("-check"):
+            found[grade_id.removesuffix("-check")] = "\n".join(code)
+        elif cell.cell_type == "code":
+            code += [f"# cell\n{cell.source}"]
+    return [name for name, answer in ANSWERS.items() if _last(found[name], answer) != _last(answer, answer)]
+
+
+def _last(code: str, answer: str) -> str:
+    """The last definition, in any cell of the code, of what the answer defines."""
+    wanted = next(each.name for each in ast.parse(answer).body if isinstance(each, ast.FunctionDef | ast.ClassDef))
+    last = ""
+    for cell in code.split("# cell\n"):
+        plain = "\n".join(
+            "pass" if line.startswith(("%", "!", "?")) else line.rstrip() for line in cell.splitlines() if line.strip()
+        )
+        try:
+            body = ast.parse(plain).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for each in body:
+            if getattr(each, "name", "") == wanted:
+                last = ast.dump(each)
+    return last
+
+
+def take_in_drawn(seed: int) -> tuple[Drawn, take_in.TakenIn, float]:
+    """Draw, take in, and clear away; also the seconds that taking in took."""
+    place = Path(tempfile.mkdtemp(prefix="damaged-"))
+    try:
+        folder = place / ASSIGNMENT.id
+        folder.mkdir()
+        drawn = draw_into(folder, random.Random(seed))
+        began = time.perf_counter()
+        work = take_in.take_in(RELEASED, ASSIGNMENT, folder)
+        return drawn, work, time.perf_counter() - began
+    finally:
+        remove(place)
+
+
+def remove(place: Path) -> None:
+    """Remove a tree of any depth: what lies too deep is moved up first."""
+    while place.exists():
+        try:
+            shutil.rmtree(place)
+        except (OSError, RecursionError):
+            deep, count = place, 0
+            while count < 200 and (inner := next((path for path in deep.iterdir() if path.is_dir()), None)):
+                deep, count = inner, count + 1
+            deep.rename(place / f"moved-{time.monotonic_ns()}")
+
+
+def main(count: int) -> int:
+    """Take in so many; print what went wrong, and how long it took."""
+    wrong, slowest, harmless, began = 0, (0.0, ""), 0, time.perf_counter()
+    for seed in range(count):
+        drawn, work, seconds = take_in_drawn(seed)
+        harmless += drawn.is_harmless
+        slowest = max(slowest, (seconds, f"{seed}: {drawn.kinds}"))
+        lost = lacking(work) if drawn.is_harmless else []
+        if work.failure or lost:
+            wrong += 1
+            print(f"{seed}: {drawn.kinds}: {work.failure or lost} {work.reasons}", flush=True)
+    print(f"{count} folders, {harmless} harmless, {wrong} wrong, slowest {slowest[0]:.2f} s ({slowest[1]})")
+    print(f"{time.perf_counter() - began:.0f} s in all")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))

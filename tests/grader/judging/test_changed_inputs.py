@@ -1,0 +1,92 @@
+"""An answer that changes what it was given hears that first, by the argument's name, whatever it wrote."""
+
+import pytest
+
+from autograder import catalogue
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import render
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+WRONG = {  # exercise, answer, the argument that it changes
+    "divided in place": (
+        "attention-weights",
+        "Q.data.div_(Q.shape[-1] ** 0.5)\n    return torch.softmax(Q @ K.mT, -1)",
+        "Q",
+    ),
+    "keys emptied": ("attention-weights", "W = torch.softmax(Q @ K.mT, -1)\n    K.data.zero_()\n    return W", "K"),
+    "values centered": ("attend", "V.data.sub_(V.data.mean(1, keepdim=True))\n    return W @ V", "V"),
+    "bias grown": (
+        "project",
+        "b = x.new_zeros(1) if b is None else b\n    x.data[..., 0] += 1\n    return x @ W + b",
+        "x",
+    ),
+    "another mistake beside": ("attention-weights", "K.data.mul_(2)\n    return torch.softmax(Q @ K.mT, 1)", "K"),
+    "popped": ("build-vocab", "sentences.pop()\n    return {}", "sentences"),
+}
+
+
+def verdict_on(name: str, body: str, key=KEY):
+    exercise = catalogue.find(name)
+    signature = {
+        "attention-weights": "attention_weights(Q, K)",
+        "attend": "attend(W, V)",
+        "project": "project(x, W, b=None)",
+        "build-vocab": "build_vocab(sentences, *rest)",
+        "softmax": "softmax(x, *rest)",
+    }[name]
+    return judge(exercise, LocalPeer(namespace_of(f"def {signature}:\n    {body}\n")), key)
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_changed_argument_is_said_first_and_by_its_name(kind):
+    name, body, argument = WRONG[kind]
+    verdict = verdict_on(name, body)
+    first = next(outcome for outcome in verdict.outcomes if not outcome.passed)
+    assert first.difference.kind == "inputs"
+    assert f"{argument} was changed by your code" in " ".join(render(verdict).split())
+
+
+def test_a_right_answer_that_changes_its_argument_loses_what_asks_for_that_and_hears_which():
+    body = "A = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)\n    Q.data.zero_()\n    return A"
+    verdict = verdict_on("attention-weights", body)
+    assert 0 < verdict.points < verdict.possible
+    assert "Q was changed by your code" in verdict.explanation()
+
+
+def test_a_learners_own_check_says_what_a_hidden_one_will_find():
+    body = "A = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)\n    K.data.zero_()\n    return A"
+    report = " ".join(render(verdict_on("attention-weights", body, None)).split())
+    assert "3 of 3" in report and "But K was changed by your code" in report
+
+
+def test_a_learners_own_check_says_nothing_where_nothing_changed():
+    body = "return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)"
+    assert "changed" not in render(verdict_on("attention-weights", body, None))
+
+
+@pytest.mark.parametrize(
+    "error", ["replace() argument 1 must be str, not int", "argument 2 was changed by your code", "argument 1"]
+)
+def test_the_text_of_a_learners_own_exception_is_left_as_it_is(error):
+    verdict = verdict_on("build-vocab", f"raise TypeError({error!r})")
+    assert error in verdict.explanation()
+    assert error in " ".join(render(verdict).split())
+
+
+@pytest.mark.parametrize("made", ["to_sparse()", "to_mkldnn()"])
+def test_a_right_result_of_an_odd_layout_is_a_wrong_type_said_in_words(made):
+    body = f"return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1).{made}"
+    verdict = verdict_on("attention-weights", body)
+    assert verdict.visible_points == 0
+    assert "to_dense" in verdict.explanation() and "tensor" in verdict.explanation()
+
+
+@pytest.mark.parametrize(
+    "made", ["mT.contiguous().mT", "unsqueeze(-1).expand(-1, -1, -1, 2)[..., 0]", "flip(0).flip(0)"]
+)
+def test_a_right_result_of_odd_strides_is_right(made):
+    body = f"return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1).{made}"
+    verdict = verdict_on("attention-weights", body)
+    assert verdict.passed

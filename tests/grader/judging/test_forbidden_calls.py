@@ -1,0 +1,267 @@
+"""A forbidden function that an answer calls earns nothing, however it is spelled: what is watched is what runs."""
+
+import pytest
+from judged_cells import Notebook
+
+FUSED = "scaled_dot_product_attention"
+VALUES = "torch.eye(K.shape[-2], dtype=K.dtype).expand(K.shape[0], -1, -1)"
+WEIGHTS = "def attention_weights(Q, K):\n    return {}(Q, K, " + VALUES + ")\n"
+SHARES = "def softmax(x, dim):\n    return {}(x, dim)\n"
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    return Notebook()
+
+
+def named(expression: str) -> str:
+    """An answer that finds the fused function in torch.nn.functional by this expression."""
+    return WEIGHTS.format(f"getattr(F, {expression})")
+
+
+ATTENTION = {
+    "plainly": [WEIGHTS.format("F." + FUSED)],
+    "imported": [f"from torch.nn.functional import {FUSED} as s", WEIGHTS.format("s")],
+    "imported, then renamed": [f"from torch.nn.functional import {FUSED}", f"g = {FUSED}", WEIGHTS.format("g")],
+    "imported inside": [
+        f"def attention_weights(Q, K):\n    from torch.nn.functional import {FUSED} as s\n    return s(Q, K, {VALUES})\n"
+    ],
+    "star": ["from torch.nn.functional import *", WEIGHTS.format(FUSED)],
+    "getattr": [named(f"'{FUSED}'")],
+    "another getattr": ["f = getattr", WEIGHTS.format(f"f(F, '{FUSED}')")],
+    "added": ["name = 'scaled_dot_' + 'product_attention'", named("name")],
+    "joined": ["parts = ['scaled', 'dot', 'product', 'attention']", "name = '_'.join(parts)", named("name")],
+    "turned round": [named("'noitnetta_tcudorp_tod_delacs'[::-1]")],
+    "turned round by a function": [named("''.join(reversed('noitnetta_tcudorp_tod_delacs'))")],
+    "base64": ["import base64", named("base64.b64decode('c2NhbGVkX2RvdF9wcm9kdWN0X2F0dGVudGlvbg==').decode()")],
+    "rot13": ["import codecs", named("codecs.decode('fpnyrq_qbg_cebqhpg_nggragvba', 'rot13')")],
+    "hexadecimal": [named("bytes.fromhex('7363616c65645f646f745f70726f647563745f617474656e74696f6e').decode()")],
+    "letters": [
+        "letters = [115, 99, 97, 108, 101, 100]",
+        named("''.join(map(chr, letters)) + '_dot_product_attention'"),
+    ],
+    "format": [named("'{}_dot_product_{}'.format('scaled', 'attention')")],
+    "percent": [named("'%s_dot_product_attention' % 'scaled'")],
+    "lower": [named("'SCALED_DOT_PRODUCT_ATTENTION'.lower()")],
+    "replace": [named("'scaled-dot-product-attention'.replace('-', '_')")],
+    "searched for": [named("next(n for n in dir(F) if n.startswith('scaled_dot_p'))")],
+    "read from a docstring": [named("[w for w in dir(F) if len(w) == 28 and w[0] == 's'][0]")],
+    "vars": [WEIGHTS.format(f"vars(F)['{FUSED}']")],
+    "dict": [WEIGHTS.format(f"F.__dict__['{FUSED}']")],
+    "attrgetter": ["import operator", WEIGHTS.format(f"operator.attrgetter('{FUSED}')(F)")],
+    "methodcaller": [
+        "import operator",
+        f"def attention_weights(Q, K):\n    return operator.methodcaller('{FUSED}', Q, K, {VALUES})(F)\n",
+    ],
+    "importlib": ["import importlib", WEIGHTS.format(f"importlib.import_module('torch.nn.functional').{FUSED}")],
+    "__import__": [WEIGHTS.format(f"__import__('torch').nn.functional.{FUSED}")],
+    "sys.modules": ["import sys", WEIGHTS.format(f"sys.modules['torch.nn.functional'].{FUSED}")],
+    "torch._C._nn": [WEIGHTS.format(f"torch._C._nn.{FUSED}")],
+    "torch.ops": [WEIGHTS.format(f"torch.ops.aten.{FUSED}")],
+    "an overload": [WEIGHTS.format(f"torch.ops.aten.{FUSED}.default")],
+    "its mathematics": [f"def attention_weights(Q, K):\n    return torch.ops.aten._{FUSED}_math(Q, K, {VALUES})[0]\n"],
+    "its kernel": [
+        "def attention_weights(Q, K):\n"
+        f"    V = torch.nn.functional.pad({VALUES}, (0, 0))\n"
+        "    d = max(Q.shape[-1], V.shape[-1])\n"
+        "    q, k, v = (F.pad(t, (0, d - t.shape[-1]))[:, None] for t in (Q, K, V))\n"
+        "    f = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu\n"
+        "    return f(q, k, v, scale=Q.shape[-1] ** -0.5)[0][:, 0, :, : K.shape[-2]]\n"
+    ],
+    "exec": [f"exec('''{WEIGHTS.format('F.' + FUSED)}''')"],
+    "eval": [f"code = 'F.{FUSED}'", WEIGHTS.format("eval(code)")],
+    "compile": [f"exec(compile('''{WEIGHTS.format('F.' + FUSED)}''', 'a', 'exec'))"],
+    "partial": [
+        "import functools",
+        f"g = functools.partial(F.{FUSED}, dropout_p=0.0)",
+        WEIGHTS.format("g"),
+    ],
+    "a helper": [f"def helper(Q, K, V):\n    return F.{FUSED}(Q, K, V)\n", WEIGHTS.format("helper")],
+    "a static method": [f"class Tool:\n    f = staticmethod(F.{FUSED})\n", WEIGHTS.format("Tool.f")],
+    "a lambda": [f"attention_weights = lambda Q, K: F.{FUSED}(Q, K, {VALUES})"],
+    "a table": [f"table = {{'f': F.{FUSED}}}", WEIGHTS.format("table['f']")],
+    "a table of texts": [f"table = {{'f': '{FUSED}'}}", named("table['f']")],
+    "a default": [f"def attention_weights(Q, K, f=F.{FUSED}):\n    return f(Q, K, {VALUES})\n"],
+    "a default text": [f"def attention_weights(Q, K, n='{FUSED}'):\n    return getattr(F, n)(Q, K, {VALUES})\n"],
+    "a loop": [
+        f"def attention_weights(Q, K):\n    for n in ['{FUSED}']:\n        return getattr(F, n)(Q, K, {VALUES})\n"
+    ],
+    "a tuple": [f"g, h = F.{FUSED}, 1", WEIGHTS.format("g")],
+    "starred": [f"g, *h = [F.{FUSED}]", WEIGHTS.format("g")],
+    "walrus": [f"(g := F.{FUSED})", WEIGHTS.format("g")],
+    "global": [f"def prepare():\n    global g\n    g = F.{FUSED}\n", "prepare()", WEIGHTS.format("g")],
+    "match": [f"match F.{FUSED}:\n    case g:\n        pass\n", WEIGHTS.format("g")],
+    "with": [
+        f"import contextlib\nwith contextlib.nullcontext(F.{FUSED}) as g:\n    pass\n",
+        WEIGHTS.format("g"),
+    ],
+    "__main__": [f"import __main__\n__main__.g = F.{FUSED}", WEIGHTS.format("g")],
+    "globals": [f"globals()['g'] = F.{FUSED}", WEIGHTS.format("g")],
+    "setattr": [f"import builtins\nsetattr(builtins, 'g', F.{FUSED})", WEIGHTS.format("g")],
+    "an attribute of torch": [f"torch.matmul_ = F.{FUSED}", WEIGHTS.format("torch.matmul_")],
+    "torch itself, renamed": [f"original, torch.bmm = torch.bmm, F.{FUSED}", WEIGHTS.format("torch.bmm")],
+    "an if": [f"if True:\n    {WEIGHTS.format('F.' + FUSED).replace(chr(10), chr(10) + '    ')}"],
+    "a try": [f"try:\n    g = F.{FUSED}\nexcept Exception:\n    pass\n", WEIGHTS.format("g")],
+    "a decorator": [
+        f"def swap(f):\n    return lambda Q, K: F.{FUSED}(Q, K, {VALUES})\n",
+        "@swap\ndef attention_weights(Q, K):\n    return Q\n",
+    ],
+    "a callable object": [
+        f"class W:\n    def __call__(self, Q, K):\n        return F.{FUSED}(Q, K, {VALUES})\n",
+        "attention_weights = W()",
+    ],
+    "a magic beside it": ["_ = %pwd\n" + WEIGHTS.format("F." + FUSED)],
+    "a shell line beside it": ["_ = !true\n" + WEIGHTS.format("F." + FUSED)],
+    "a magic above it": ["%precision 3\n" + WEIGHTS.format("F." + FUSED)],
+    "in a magic": [f"%time sdpa = F.{FUSED}\n" + WEIGHTS.format("sdpa")],
+    "in a magic for a cell": ["%%capture\n" + WEIGHTS.format("F." + FUSED)],
+    "in a file": [
+        f"%%writefile own_module.py\nimport torch.nn.functional as F\ng = F.{FUSED}\n",
+        "import sys\nsys.path.insert(0, '.')\nimport own_module",
+        WEIGHTS.format("own_module.g"),
+    ],
+    "in a file that is run": [
+        f"%%writefile own_file.py\nimport torch.nn.functional as F\ng = F.{FUSED}\n",
+        "%run own_file.py",
+        WEIGHTS.format("g"),
+    ],
+    "scripted": [
+        f"@torch.jit.script\ndef g(q, k, v):\n    return torch.nn.functional.{FUSED}(q, k, v)\n",
+        WEIGHTS.format("g"),
+    ],
+    "traced": [
+        f"g = torch.jit.trace(F.{FUSED}, tuple(torch.randn(1, 2, 2) for _ in range(3)))",
+        WEIGHTS.format("g"),
+    ],
+    "a symbolic trace": [
+        f"def h(q, k, v):\n    return F.{FUSED}(q, k, v)\n",
+        "g = torch.fx.symbolic_trace(h)",
+        WEIGHTS.format("g"),
+    ],
+    "compiled": [f"g = torch.compile(F.{FUSED}, backend='eager')", WEIGHTS.format("g")],
+    "each of a batch": [f"g = torch.func.vmap(F.{FUSED})", WEIGHTS.format("g")],
+    "in a thread": [
+        "import threading\ndef attention_weights(Q, K):\n    out = []\n"
+        f"    t = threading.Thread(target=lambda: out.append(F.{FUSED}(Q, K, {VALUES})))\n"
+        "    t.start()\n    t.join()\n    return out[0]\n"
+    ],
+    "in a pool": [
+        "from concurrent.futures import ThreadPoolExecutor\ndef attention_weights(Q, K):\n"
+        f"    with ThreadPoolExecutor(1) as pool:\n        return pool.submit(F.{FUSED}, Q, K, {VALUES}).result()\n"
+    ],
+    "in a fork": [
+        "import os, pickle\ndef attention_weights(Q, K):\n    r, w = os.pipe()\n    if not os.fork():\n"
+        f"        os.write(w, pickle.dumps(F.{FUSED}(Q, K, {VALUES}).detach().tolist()))\n        os._exit(0)\n"
+        "    os.wait()\n    return torch.tensor(pickle.loads(os.read(r, 1 << 20)), dtype=Q.dtype)\n"
+    ],
+    "under inference mode": [
+        f"def attention_weights(Q, K):\n    with torch.inference_mode():\n        g = F.{FUSED}(Q, K, {VALUES})\n    return g.clone()\n"
+    ],
+    "without the function mode": [
+        "def attention_weights(Q, K):\n    with torch._C.DisableTorchFunction():\n"
+        f"        return getattr(F, '{FUSED}')(Q, K, {VALUES})\n"
+    ],
+    "without both modes": [
+        "from torch.utils._python_dispatch import _disable_current_modes\n"
+        "def attention_weights(Q, K):\n    with _disable_current_modes():\n"
+        f"        return F.{FUSED}(Q, K, {VALUES})\n"
+    ],
+    "many heads": [
+        "def attention_weights(Q, K):\n    d = Q.shape[-1]\n"
+        "    m = nn.MultiheadAttention(d, 1, bias=False, batch_first=True, dtype=Q.dtype)\n"
+        "    with torch.no_grad():\n        m.in_proj_weight.copy_(torch.eye(d).repeat(3, 1))\n"
+        "    return m(Q, K, K)[1]\n"
+    ],
+    "many heads, by a function": [
+        "def attention_weights(Q, K):\n    d, eye = Q.shape[-1], torch.eye(Q.shape[-1], dtype=Q.dtype)\n"
+        "    f = F.multi_head_attention_forward\n"
+        "    return f(Q.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), d, 1, eye.repeat(3, 1), None,"
+        " None, None, False, 0.0, eye, None)[1]\n"
+    ],
+}
+
+SOFTMAX = {
+    "function": [SHARES.format("torch.softmax")],
+    "functional": [SHARES.format("F.softmax")],
+    "method": ["def softmax(x, dim):\n    return x.softmax(dim)\n"],
+    "unbound method": [SHARES.format("torch.Tensor.softmax")],
+    "special": [SHARES.format("torch.special.softmax")],
+    "module": ["def softmax(x, dim):\n    return nn.Softmax(dim)(x)\n"],
+    "module made before": [
+        "m = nn.Softmax(0)",
+        "def softmax(x, dim):\n    return m(x.transpose(0, dim)).transpose(0, dim)\n",
+    ],
+    "subclass": ["class S(nn.Softmax):\n    pass\n", "def softmax(x, dim):\n    return S(dim)(x)\n"],
+    "logarithm": ["def softmax(x, dim):\n    return x.log_softmax(dim).exp()\n"],
+    "module of the logarithm": ["def softmax(x, dim):\n    return nn.LogSoftmax(dim)(x).exp()\n"],
+    "opposite": ["def softmax(x, dim):\n    return F.softmin(-x, dim)\n"],
+    "assignment": ["softmax = torch.softmax"],
+    "alias": ["from torch.nn.functional import softmax as s", SHARES.format("s")],
+    "star": ["from torch.nn.functional import *\nf = softmax", SHARES.format("f")],
+    "star, as a default": [
+        "from torch.nn.functional import *",
+        "def softmax(x, dim, f=softmax):\n    return f(x, dim)\n",
+    ],
+    "x named self": ["def softmax(self, dim):\n    return self.softmax(dim)\n"],
+    "torch named self": ["self = torch", "def softmax(x, dim):\n    return self.softmax(x, dim)\n"],
+    "lambda": ["softmax = lambda self, dim: self.softmax(dim)"],
+    "super": [
+        "class S(torch.Tensor):\n    def softmax(self, dim):\n        return super().softmax(dim)\n",
+        "def softmax(x, dim):\n    return x.as_subclass(S).softmax(dim).as_subclass(torch.Tensor)\n",
+    ],
+    "by its name": ["import operator\ndef softmax(x, dim):\n    return operator.methodcaller('softmax', dim)(x)\n"],
+    "kernel": ["def softmax(x, dim):\n    return torch._softmax(x, dim, False)\n"],
+    "operator": ["def softmax(x, dim):\n    return torch.ops.aten._softmax.default(x, dim, False)\n"],
+    "safe kernel": ["def softmax(x, dim):\n    return torch._safe_softmax(x, dim)\n"],
+    "written into": ["def softmax(x, dim):\n    return torch.softmax(x.detach(), dim, out=torch.empty_like(x))\n"],
+    "sparse": ["def softmax(x, dim):\n    return torch.sparse.softmax(x.to_sparse(), dim % x.dim()).to_dense()\n"],
+    "masked": ["def softmax(x, dim):\n    return torch.masked.softmax(x, dim, mask=x > -torch.inf)\n"],
+    "in Python": ["import torch._refs", SHARES.format("torch._refs.softmax")],
+    "decomposed": [
+        "import torch._decomp.decompositions as d",
+        "def softmax(x, dim):\n    return d._softmax(x, dim, False)\n",
+    ],
+    "noise of no size": [
+        "def softmax(x, dim):\n    return F.gumbel_softmax(x / 1e-9, tau=1e9, dim=dim)\n",
+    ],
+    "a distribution": [
+        "def softmax(x, dim):\n    d = torch.distributions.Categorical(logits=x.transpose(dim, -1))\n"
+        "    return d.probs.transpose(dim, -1)\n"
+    ],
+    "a loss": [
+        "def softmax(x, dim):\n    y = x.transpose(dim, -1)\n    n = y.shape[-1]\n    z = y.reshape(-1, 1, n)\n"
+        "    l = [F.cross_entropy(z[:, 0], torch.full((len(z),), i), reduction='none') for i in range(n)]\n"
+        "    return torch.stack(l, -1).neg().exp().reshape(y.shape).transpose(dim, -1)\n"
+    ],
+    "inside attention": [
+        "def softmax(x, dim):\n    y = x.transpose(dim, -1)\n    n = y.shape[-1]\n    z = y.reshape(1, -1, n)\n"
+        "    eye = torch.eye(n, dtype=x.dtype)[None]\n"
+        f"    return F.{FUSED}(z, eye, eye, scale=1.0).reshape(y.shape).transpose(dim, -1)\n"
+    ],
+    "scripted": ["@torch.jit.script\ndef g(x, dim: int):\n    return torch.softmax(x, dim)\n", SHARES.format("g")],
+    "its gradient": [
+        "def softmax(x, dim):\n    y = x.detach().requires_grad_()\n"
+        "    with torch.enable_grad():\n        p = y.softmax(dim)\n    return p.detach()\n"
+    ],
+    "patched": ["torch.Tensor.shares = torch.Tensor.softmax", "def softmax(x, dim):\n    return x.shares(dim)\n"],
+    "decoded": [
+        "import base64",
+        "def softmax(x, dim):\n    return getattr(torch, base64.b64decode('c29mdG1heA==').decode())(x, dim)\n",
+    ],
+}
+
+
+def assert_forbidden(judged: dict) -> None:
+    assert judged["free"] > 0, "this spelling earns nothing by itself, so nothing is shown"
+    assert judged["forbidden"] and judged["points"] == 0
+
+
+@pytest.mark.parametrize("cells", ATTENTION.values(), ids=ATTENTION)
+def test_the_fused_attention_earns_nothing(notebook, cells, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert_forbidden(notebook.judged("attention-weights", *cells))
+
+
+@pytest.mark.parametrize("cells", SOFTMAX.values(), ids=SOFTMAX)
+def test_the_librarys_softmax_earns_nothing(notebook, cells):
+    assert_forbidden(notebook.judged("softmax", *cells))

@@ -1,0 +1,102 @@
+"""The two parts of a hearing: visible probes first, hidden ones once, and a verdict whatever became of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Evidence
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import Hearing, draw_key, judge
+from autograder.judging.observe import LocalPeer, PeerGone
+from autograder.judging.verdict import as_record, not_checked, render
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+EXERCISE = catalogue.find("attention-weights")
+RIGHT = EXERCISE.variants[0].source
+
+
+class CountingPeer(LocalPeer):
+    """Notes what it was asked to call, and is lost after some questions."""
+
+    def __init__(self, source: str, lost_after: int = 1000) -> None:
+        super().__init__(namespace_of(source))
+        self.asked, self._lost_after = 0, lost_after
+
+    def ask(self, request):
+        self.asked += request["do"] == "call"
+        if self.asked > self._lost_after:
+            raise PeerGone("the notebook's process ended")
+        return super().ask(request)
+
+
+def test_the_first_part_asks_the_visible_probes_and_the_second_the_hidden_ones_once():
+    first, second, third = CountingPeer(RIGHT), CountingPeer(RIGHT), CountingPeer(RIGHT)
+    hearing = Hearing(EXERCISE, KEY)
+    hearing.ask(first, hidden=False)
+    assert hearing.waits
+    hearing.ask(second, hidden=True)
+    assert not hearing.waits
+    assert (first.asked, second.asked, third.asked) == (len(EXERCISE.visible), len(EXERCISE.hidden), 0)
+    assert hearing.verdict().points == EXERCISE.points
+
+
+def test_a_side_that_is_lost_in_the_second_part_costs_nothing_of_the_first():
+    hearing = Hearing(EXERCISE, KEY)
+    hearing.ask(CountingPeer(RIGHT), hidden=False)
+    hearing.ask(CountingPeer(RIGHT, lost_after=2), hidden=True)
+    verdict = hearing.verdict()
+    assert not hearing.waits
+    hidden = 2 * EXERCISE.hidden_points / len(EXERCISE.hidden)
+    assert verdict.points == pytest.approx(EXERCISE.visible_points + hidden, abs=1e-4)
+    assert "process ended" in render(verdict)
+
+
+def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
+    hearing = Hearing(EXERCISE, KEY)
+    hearing.ask(CountingPeer(RIGHT), hidden=False)
+    hearing.lose("a cell ended the process")
+    assert hearing.verdict().points == EXERCISE.visible_points
+    assert "a cell ended the process" in render(hearing.verdict())
+
+
+@pytest.mark.parametrize(
+    ("source", "state"),
+    [
+        (RIGHT, "passed"),
+        (EXERCISE.misconceptions[0].source, "wrong"),
+        ("def attention_weights(Q, K):\n    raise NotImplementedError\n", "blank"),
+        ("x = 1\n", "missing"),
+        ("attention_weights = 3\n", "missing"),
+    ],
+)
+def test_how_a_verdict_ended_is_data(source, state):
+    record = as_record(judge(EXERCISE, LocalPeer(namespace_of(source)), KEY))
+    assert (record["state"], record["checked"], record["excused"]) == (state, True, False)
+
+
+def test_a_forbidden_call_is_a_state():
+    verdict = judge(EXERCISE, LocalPeer(namespace_of(RIGHT)), KEY, ["That is not allowed."])
+    assert as_record(verdict)["state"] == "forbidden"
+
+
+def test_a_message_that_begins_like_one_of_ours_is_no_state():
+    """The state was read from the first words of the message, which an answer's error may begin with."""
+    stopped = "Not checked: I say so."
+    verdict = judge(EXERCISE, LocalPeer({}), KEY, stopped=stopped)
+    assert as_record(verdict)["state"] == "missing" and as_record(verdict)["checked"]
+
+
+def test_what_was_not_checked_says_whose_fault_it_was():
+    ours, theirs = not_checked(EXERCISE, "the judge stopped", excused=True), not_checked(EXERCISE, "it ended")
+    assert as_record(ours)["state"] == as_record(theirs)["state"] == "not checked"
+    assert as_record(ours)["excused"] and not as_record(theirs)["excused"]
+    assert "no fault of your answer" in render(ours) and "no fault" not in render(theirs)
+
+
+def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
+    known = replace(EXERCISE.misconceptions[0], message="What it is.", seen=lambda evidence: evidence.got.sum())
+    verdict = judge(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
+    odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
+    assert odd.known == "What it is."
+    assert "What it is." in render(odd)

@@ -1,0 +1,147 @@
+"""What is found by reading: the course's own answers, and what would put the recorder out of work. At a bounded cost."""
+
+import pytest
+
+from autograder import catalogue
+from autograder.judging import rules
+
+EXERCISE = catalogue.find("attention-weights")
+ASSIGNMENT = catalogue.assignment_of(EXERCISE)
+OWN = "transformer_ref.model.attention.attention_weights"
+WRITTEN = "def attention_weights(Q, K):\n    weights = torch.softmax(Q @ K.mT, -1)\n    return weights\n"
+
+
+def found(*cells: str) -> list[str]:
+    return rules.findings(cells, EXERCISE, ASSIGNMENT)
+
+
+OWN_ANSWERS = [
+    ["from transformer_ref.model.attention import attention_weights"],
+    [
+        "from transformer_ref.model import attention",
+        "def attention_weights(Q, K):\n    return attention.attention_weights(Q, K)\n",
+    ],
+    ["import transformer_ref.model.attention as a", "attention_weights = a.attention_weights"],
+    [
+        "import transformer_ref.model.attention",
+        "attention_weights = transformer_ref.model.attention.attention_weights",
+    ],
+    [
+        "import importlib\ndef attention_weights(Q, K):\n    return importlib.import_module('transformer_ref.model.attention').attention_weights(Q, K)\n"
+    ],
+    [
+        "import sys\ndef attention_weights(Q, K):\n    return sys.modules['transformer_ref.model.attention'].attention_weights(Q, K)\n"
+    ],
+    ["from autograder.catalogue.ch05 import attention_weights"],
+    ["from transformer_ref.model.attention import *"],
+    ["_ = %pwd\nfrom transformer_ref.model.attention import attention_weights"],
+    ["import transformer_ref.model.attention as a", "%time g = a.attention_weights", "attention_weights = g"],
+    ["exec('from transformer_ref.model.attention import attention_weights')"],
+    [f"import __main__, transformer_ref.model.attention\n__main__.attention_weights = {OWN}"],
+    [f"import transformer_ref.model.attention\nglobals()['attention_weights'] = {OWN}"],
+    [f"import transformer_ref.model.attention\nglobals().update(attention_weights={OWN})"],
+    [f"def prepare():\n    global g\n    g = {OWN}\n", "def attention_weights(Q, K):\n    return g(Q, K)\n"],
+    [f"match {OWN}:\n    case g:\n        pass\n", "attention_weights = g"],
+    [f"def attention_weights(Q, K, f={OWN}):\n    return f(Q, K)\n"],
+    ["from autograder import recorder", "def attention_weights(Q, K):\n    recorder._watch = None\n    return Q\n"],
+]
+
+
+@pytest.mark.parametrize("cells", OWN_ANSWERS)
+def test_the_courses_own_answer_is_found(cells):
+    assert any("part of the course" in finding for finding in found(*cells))
+
+
+HONEST = [
+    ["from transformer_ref.model.softmax import softmax", WRITTEN.replace("torch.softmax", "softmax")],
+    ["import transformer_ref.model.softmax", WRITTEN.replace("torch.", "transformer_ref.model.softmax.")],
+    [WRITTEN, f"import transformer_ref.model.attention\nweights = {OWN}(x, x)"],
+    [f"import transformer_ref.model.attention\nQ = K = weights = {OWN}(x, x)", WRITTEN],
+    [f"def compare(x):\n    return {OWN}(x, x) - attention_weights(x, x)\n", WRITTEN],
+    [f"class Compared:\n    def run(self, x):\n        self.attention_weights = {OWN}(x, x)\n", WRITTEN],
+    [f"seen = {{}}\nseen['attention_weights'] = {OWN}", WRITTEN],
+    ["from autograder.check import check", WRITTEN + "check('attention-weights')"],
+    ["this is not python", WRITTEN],
+    [WRITTEN.replace("):\n", "):\n    'See transformer_ref.model.attention for a faster one.'\n")],
+    ["def attention_weights(Q, K):\n    values = [Q for Q in K]\n    return [K for values in Q]\n", f"values = {OWN}"],
+]
+
+
+@pytest.mark.parametrize("cells", HONEST)
+def test_honest_code_is_left_alone(cells):
+    assert found(*cells) == []
+
+
+def test_what_switches_the_recorder_off_is_named():
+    cell = "from torch.utils._python_dispatch import _disable_current_modes as d\n"
+    (sentence,) = found(cell, "def attention_weights(Q, K):\n    with d():\n        return Q\n")
+    assert sentence.startswith("_disable_current_modes switches off")
+
+
+def test_where_nothing_is_forbidden_the_recorder_may_be_switched_off():
+    exercise = catalogue.find("attend")
+    cell = "def attend(W, V):\n    with torch._C.DisableTorchFunction():\n        return W @ V\n"
+    assert not exercise.forbidden and rules.findings([cell], exercise, ASSIGNMENT) == []
+
+
+LONG = "s = '" + "x" * 15_000 + "'\n"
+HOSTILE = {
+    "a text spelled out, a thousand times": LONG + "a = [ord(c) for c in s]\n" * 1_000,
+    "four thousand answers": "attention_weights = 1\n" * 4_000,
+    "a thousand magics": "x = %pwd\n" * 4_000,
+    "a thousand magics in brackets": "(\n" * 90 + "x = %pwd\n!ls\n" * 2_000,
+    "a thousand questions": "torch?\n" * 5_000,
+    "lambdas in lambdas": "f = " + "lambda a: " * 3_000 + "a",
+    "functions in functions": "".join("  " * n + f"def f{n}(a{n}):\n" for n in range(95)) + "  " * 95 + "pass\n",
+    "a long sum": "f = " + "+".join(["a"] * 15_000),
+    "a long chain": "f = a" + ".b" * 15_000,
+    "a chain of names": "".join(f"g{n} = g{n + 1}\n" for n in range(3_000)) + "attention_weights = g0\n",
+    "texts in texts": "exec(" * 50 + "'1'" + ")" * 50,
+    "brackets": "(" * 30_000,
+    "open brackets of all kinds": "f(**{" * 7_000,
+}
+
+
+@pytest.mark.parametrize("cell", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
+    """Counted in statements and nodes that are looked at, since a clock says little on a loaded machine."""
+    looked, look = [0], rules._mentions
+    parsed, parse = [0], rules._parse
+    transformed, transform = [0], rules._transformed
+
+    def counted(node):
+        looked[0] += 1
+        return look(node)
+
+    def measured(source):
+        parsed[0] += len(source)
+        return parse(source)
+
+    def weighed(cell):
+        transformed[0] += len(cell) * sum(cell.count(mark) for mark in "%!?")
+        return transform(cell)
+
+    monkeypatch.setattr(rules, "_transformed", weighed)
+    monkeypatch.setattr(rules, "_mentions", counted)
+    monkeypatch.setattr(rules, "_parse", measured)
+    for exercise in ASSIGNMENT.exercises:
+        rules.findings([cell, WRITTEN], exercise, ASSIGNMENT)
+    assert looked[0] <= 2 * rules.MOST_NODES
+    assert parsed[0] <= 3 * rules.MOST_LETTERS
+    assert transformed[0] <= rules.MOST_TRANSFORMED
+
+
+def test_a_notebook_is_read_once_for_all_of_its_exercises(monkeypatch):
+    parsed, parse = [], rules._parse
+    monkeypatch.setattr(rules, "_parse", lambda source: parsed.append(source) or parse(source))
+    for exercise in ASSIGNMENT.exercises:
+        rules.findings(["once = 1", WRITTEN], exercise, ASSIGNMENT)
+    assert parsed.count("once = 1") == 1
+
+
+def test_a_cell_beyond_the_budget_hides_no_other():
+    assert found("#" * (rules.MOST_LETTERS + 1), "from transformer_ref.model.attention import attention_weights")
+
+
+def test_magics_beyond_the_budget_hide_no_import():
+    assert found("x = %pwd\n" * 4_000 + "from transformer_ref.model.attention import attention_weights")

@@ -1,0 +1,248 @@
+"""What a class reads after grading, and what its teacher reads: feedback pages and the dashboard."""
+
+import re
+from datetime import datetime
+
+import judged_class
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from judged_class import Work, mistaken
+
+from autograder import __main__ as command_line
+from autograder import catalogue
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import Verdict, not_checked, render
+from autograder.prepare import sample_class
+from autograder.prepare.release import answer_cells
+from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.reports import dashboard, results, reteach
+
+pytestmark = pytest.mark.xdist_group("reports")
+
+NO_SCALING = mistaken("attention-weights", "no scaling")
+SCRIPT = "<script>alert('x')</script>"
+ROSTER = [
+    Work("ada", "Ada", "Lovelace", "ada@uni.example", comments={"attend": "Well done <b>indeed</b>"}),
+    Work("ben", "Ben", "Ünal", answers=NO_SCALING, penalty=2.0, timestamp=datetime(2026, 11, 2, 9, 30)),
+    Work("cleo", "Cleo", "O'Hara", answers=NO_SCALING, by_hand={"attention-weights": 5.5}),
+    Work("dan", SCRIPT, "", answers={"attend": f"def attend(W, V):\n    raise ValueError({SCRIPT!r})\n"}),
+    Work("eve", "Eve", "Park", answers=answer_cells(sample_class.ROOT, "exercises", ASSIGNMENT)),
+    Work("fay", answers={}, verdicts={"attend": not_checked(catalogue.find("attend"), "time ran out")}),
+    Work("gil", answers={}, repaired="The file could not be read as a notebook: it ends early."),
+    Work("hal", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, message="attend: einsum is not allowed here.", forbidden=True)}),
+    Work("ian", answers={"attend": "def atend(W, V):\n    return W @ V\n"}),
+    Work("jon", answers=mistaken("attention-weights", "exponential without care")),
+    Work("ida", "Ida", "Absent", answers=None),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    judged_class.lay_out(folder, ROSTER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def feedback(folder):
+    done = sample_class.nbgrader(folder, "generate_feedback", ASSIGNMENT.id)
+    assert done.returncode == 0, done.stdout
+
+    def page(student):
+        path = folder / "classroom" / "feedback" / student / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.html"
+        return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+    return page
+
+
+@pytest.fixture(scope="module")
+def overview(folder):
+    graded = results.read_class(folder, ASSIGNMENT)
+    return BeautifulSoup(dashboard.page(graded, "https://book.example"), "html.parser")
+
+
+def part(page, exercise):
+    """The words of one exercise's section."""
+    return " ".join(page.find("section", id=exercise).get_text(" ").split())
+
+
+def test_feedback_names_the_mistake_and_links_to_the_page_that_answers_it(feedback):
+    page = feedback("ben")
+    section = page.find("section", id="attention-weights")
+    assert "a known mistake: no scaling" in part(page, "attention-weights")
+    assert "division by the square root of d_k is missing" in part(page, "attention-weights")
+    assert section.find("a")["href"] == "http://127.0.0.1:8000/05_self_attention.html#sec-05-why-divide"
+
+
+def test_feedback_subtracts_the_late_penalty_and_says_so(feedback):
+    text = feedback("ben").get_text(" ")
+    assert "20 of 30 points" in text
+    assert "2 points were taken off because it came late" in text
+
+
+def test_feedback_shows_points_set_by_hand_and_says_so(feedback):
+    assert "5.5 of 8 points" in part(feedback("cleo"), "attention-weights")
+    assert "A teacher set these points by hand." in part(feedback("cleo"), "attention-weights")
+    assert "by hand" not in part(feedback("ben"), "attention-weights")
+
+
+def test_feedback_shows_a_teachers_comment_as_text(feedback):
+    assert "Well done <b>indeed</b>" in part(feedback("ada"), "attend")
+
+
+def test_feedback_says_on_top_what_had_to_be_put_right(feedback):
+    note = feedback("gil").find(class_="note")
+    assert "could not be read as a notebook" in note.get_text()
+    assert feedback("ada").find(class_="note") is None
+
+
+def test_feedback_tells_blank_missing_forbidden_and_unchecked_apart(feedback):
+    assert "not answered yet" in part(feedback("eve"), "attend")
+    assert "a call that this exercise does not allow" in part(feedback("hal"), "attend")
+    assert "not checked" in part(feedback("fay"), "attend")
+    assert "nothing to check yet" in part(feedback("ian"), "attend")
+
+
+@pytest.mark.parametrize("student", ["ben", "jon"])
+def test_every_number_on_a_feedback_page_comes_from_a_visible_check_or_the_answer_itself(feedback, student):
+    work = next(work for work in ROSTER if work.id == student)
+    sources = {**sample_class.solved(), **work.answers}
+    seen_before = " ".join(sources.values())
+    for exercise in ASSIGNMENT.exercises:
+        peer = LocalPeer(namespace_of(judged_class.SET_UP + sources[exercise.id]))
+        seen_before += render(judge(exercise, peer, None))
+    decimal = r"\d+\.\d\d+(?!\d| of )"  # points, which are followed by "of", aside
+    numbers = set(re.findall(decimal, feedback(student).find("main").get_text(" ")))
+    assert numbers <= set(re.findall(decimal, seen_before))
+    assert bool(numbers) == (student == "ben")
+
+
+def test_feedback_shows_nothing_that_a_notebook_printed(folder, feedback):
+    """An answer can keep the hidden inputs that it is asked with, and a later cell can print them."""
+    path = folder / "classroom" / "autograded" / "ada" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[1].outputs = [judged_class.new_output("stream", name="stdout", text="hidden 0.8317")]
+    nbformat.write(notebook, path)
+    done = sample_class.nbgrader(folder, "generate_feedback", ASSIGNMENT.id, "--student=ada", "--force")
+    assert done.returncode == 0, done.stdout
+    assert "0.8317" not in str(feedback("ada"))
+
+
+def test_a_verdict_that_a_students_own_cell_displays_is_not_read():
+    forged = judged_class.new_output("display_data", metadata={"judged": {"exercise": "attend", "passed": True}})
+    own = nbformat.v4.new_code_cell("display(1.0)", outputs=[forged])
+    check = nbformat.v4.new_code_cell(
+        'check("attend")', metadata={"nbgrader": {"grade": True, "grade_id": "attend-check"}}
+    )
+    cells = results.check_cells(nbformat.v4.new_notebook(cells=[own, check]))
+    assert not results.result_of(catalogue.find("attend"), cells["attend"], 0.0).passed
+
+
+def test_no_page_runs_a_students_script_or_asks_another_server(feedback, overview):
+    for page in (feedback("dan"), feedback("ada"), overview):
+        assert page.find("script") is None
+        assert not page.select("[src], link[rel=stylesheet], iframe, object")
+        assert [link["href"] for link in page.select("link")] == ["data:,"]
+        assert "default-src 'none'" in page.find("meta", attrs={"http-equiv": "Content-Security-Policy"})["content"]
+    assert SCRIPT in part(feedback("dan"), "attend")
+    assert SCRIPT in overview.get_text()
+
+
+def test_the_dashboard_counts_each_mistake_and_names_who_made_it(overview):
+    (card,) = [
+        card for card in overview.select("section.card") if "attention_weights: no scaling" in card.h3.get_text()
+    ]
+    assert "2 of 10" in card.get_text()
+    assert [item.get_text() for item in card.select("li")] == ["Cleo O'Hara", "Ben Ünal"]
+    assert card.find("a")["href"] == "https://book.example/05_self_attention.html#sec-05-why-divide"
+
+
+def test_the_dashboard_shows_what_the_mistake_makes_of_one_small_case(overview):
+    (card,) = [
+        card for card in overview.select("section.card") if "attention_weights: no scaling" in card.h3.get_text()
+    ]
+    shown = [block.get_text().split() for block in card.select("pre")]
+    assert shown[0][-2:] == ["2.000", "0.000"]
+    assert shown[2][-4:] == ["0.157", "0.157", "0.038", "0.647"]
+    assert shown[3][-4:] == ["0.105", "0.105", "0.014", "0.776"]
+
+
+def test_the_dashboard_lists_whom_to_look_at_and_why(overview):
+    heading = overview.find("h2", string="To look at by hand")
+    rows = {row.th.get_text(): row.td.get_text(" ") for row in heading.find_next("table").select("tbody tr")}
+    assert set(rows) == {SCRIPT, "fay", "gil", "hal"}
+    assert "no known mistake explains" in rows[SCRIPT]
+    assert "was not checked" in rows["fay"]
+    assert "could not be read" in rows["gil"]
+    assert "forbidden call" in rows["hal"]
+
+
+def test_the_dashboard_names_who_handed_in_nothing(overview):
+    (summary,) = [each for each in overview.select("summary") if "handed in nothing" in each.get_text()]
+    assert [item.get_text() for item in summary.parent.select("li")] == ["Ida Absent"]
+
+
+def test_every_score_is_in_one_column_of_the_chart_and_full_marks_in_the_last(overview):
+    columns = dashboard.chart([0.0, 2.9, 3.0, 29.99, 30.0], 30.0)
+    assert [column.count for column in columns] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+    words = overview.find("svg")["aria-label"]
+    assert sum(map(int, re.findall(r"(\d+) between", words))) == 10
+
+
+def test_the_slowest_cell_comes_with_its_times(overview):
+    rows = overview.find("h2", string="Slowest cells").find_next("table").select("tbody tr")
+    assert [cell.get_text() for cell in rows[0].select("td")][1:3] == ["1.25 s", "1.25 s"]
+
+
+def test_the_command_writes_one_file_and_names_it(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert command_line.main(["dashboard", ASSIGNMENT.id]) == 0
+    path = folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html"
+    assert capsys.readouterr().out.strip() == str(path)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert "http://127.0.0.1:8000/05_self_attention.html" in path.read_text(encoding="utf-8")
+
+
+def test_an_assignment_that_nobody_has_graded_is_a_sentence(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert command_line.main(["dashboard", "04_softmax"]) == 2
+    assert capsys.readouterr().err.startswith("The gradebook does not know 04_softmax")
+
+
+def test_a_course_without_a_gradebook_is_a_sentence_and_none_is_made(tmp_path, monkeypatch, capsys):
+    sample_class.lay_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["export", ASSIGNMENT.id]) == 2
+    assert capsys.readouterr().err.startswith("There is no gradebook yet")
+    assert not (tmp_path / "classroom" / "gradebook.db").exists()
+
+
+@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
+def test_every_misconception_has_a_card_that_shows_it(assignment):
+    bare = []
+    for exercise in assignment.exercises:
+        for misconception in exercise.misconceptions:
+            card = reteach.card(exercise, misconception)
+            if card.example is None or card.example.right == card.example.mistaken:
+                bare.append((exercise.id, misconception.name))
+    assert not bare
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")])
+@pytest.mark.parametrize("name", ["feedback", "dashboard"])
+def test_axe_finds_nothing_and_a_phone_needs_no_sideways_scrolling(browser, feedback, overview, name, width, theme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    try:
+        page = context.new_page()
+        page.set_content(str(feedback("ben") if name == "feedback" else overview))
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        assert [rule["id"] for rule in Axe().run(page).response["violations"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        context.close()
