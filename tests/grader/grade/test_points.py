@@ -145,7 +145,7 @@ def graded(ours, results, tmp_path, monkeypatch) -> Path:
 def of_then(path: Path) -> None:
     start, *rest = path.read_text(encoding="utf-8").splitlines()
     start = json.loads(start)
-    start["versions"]["the catalogue (ch05.py)"] = "as it was"
+    start["versions"]["the catalogue (ch05_self_attention)"] = "as it was"
     path.write_text("\n".join([json.dumps(start), *rest]) + "\n", encoding="utf-8")
 
 
@@ -154,9 +154,9 @@ def test_whoever_was_graded_by_older_rules_is_named_and_graded_again_alone(grade
     done = grade(graded)
     assert done.returncode == 0
     assert "All 2 submissions are graded already" in done.stdout
-    assert f"graded by older rules: 1\n    {FIRST}: the catalogue (ch05.py) changed" in done.stdout
+    assert f"graded by older rules: 1\n    {FIRST}: the catalogue (ch05_self_attention) changed" in done.stdout
     assert f"grade {ASSIGNMENT.id} --outdated grades them again" in done.stdout
-    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {FIRST: "the catalogue (ch05.py) changed"}
+    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {FIRST: "the catalogue (ch05_self_attention) changed"}
     done = grade(graded, "--outdated")
     assert done.returncode == 0
     assert [line["student"] for line in of(logs(graded)[-1], "graded")] == [FIRST]
@@ -184,7 +184,7 @@ def test_a_run_that_goes_on_after_the_rules_changed_measures_everyone_alike(ungr
     of_then(path)
     done = grade(folder, "--resume")
     assert done.returncode == 0, done.stderr
-    assert "the catalogue (ch05.py) changed. One run measures everyone alike" in done.stdout
+    assert "the catalogue (ch05_self_attention) changed. One run measures everyone alike" in done.stdout
     assert sorted(line["student"] for line in of(logs(folder)[-1], "graded")) == list(STUDENTS)
     assert rules_of_then.outdated(folder, ASSIGNMENT.id) == {}
 

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from autograder.catalogue.ch05 import _projections
+
 from autograder.judging import roles
 
 ROLES = _projections(6, 5, 7)
