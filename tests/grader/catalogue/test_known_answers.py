@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from conftest import Graded
+from graded_course import Graded
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception, Variant

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SANDBOXES, need_isolation
+from graded_course import SANDBOXES, need_isolation
 
 from autograder import catalogue, course
 from autograder.__main__ import main

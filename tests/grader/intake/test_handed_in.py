@@ -20,8 +20,9 @@ from damaged_folders import RELEASED, handed_in
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.intake import choose, receipts, salvage, take_in, unpack
+from autograder.intake import choose, receipts, salvage, unpack
 from autograder.intake import handed_in as folders
+from autograder.intake import take_in as intake
 from autograder.intake.rebuild import rebuild
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -38,8 +39,8 @@ def folder(tmp_path) -> Iterator[Path]:
     damaged_folders.remove(place)
 
 
-def take_in(folder: Path) -> take_in.TakenIn:
-    return take_in.take_in(RELEASED, ASSIGNMENT, folder)
+def take_in(folder: Path) -> intake.TakenIn:
+    return intake.take_in(RELEASED, ASSIGNMENT, folder)
 
 
 def data(**answers: str) -> bytes:
@@ -180,18 +181,18 @@ def test_a_module_that_the_assignment_takes_is_not_missed(folder):
     (folder / NAME).write_bytes(own_cell("import helpers"))
     (folder / "helpers.py").touch()
     listed = dataclasses.replace(ASSIGNMENT, files=("helpers.py",))
-    work = take_in.take_in(RELEASED, listed, folder)
+    work = intake.take_in(RELEASED, listed, folder)
     assert work.reasons == () and work.files == (folder / "helpers.py",)
 
 
 def test_another_file_that_the_assignment_takes_makes_it_new_work(folder):
     (folder / NAME).write_bytes(data())
     listed = dataclasses.replace(ASSIGNMENT, files=("weights.json",))
-    alone = take_in.take_in(RELEASED, listed, folder).digest
+    alone = intake.take_in(RELEASED, listed, folder).digest
     (folder / "weights.json").write_text("1", encoding="utf-8")
-    first = take_in.take_in(RELEASED, listed, folder).digest
+    first = intake.take_in(RELEASED, listed, folder).digest
     (folder / "weights.json").write_text("2", encoding="utf-8")
-    assert len({alone, first, take_in.take_in(RELEASED, listed, folder).digest}) == 3
+    assert len({alone, first, intake.take_in(RELEASED, listed, folder).digest}) == 3
 
 
 # Folders that are traps
@@ -251,14 +252,14 @@ def test_a_file_that_goes_away_while_it_is_read_is_no_zero(folder, monkeypatch):
 
 def test_the_exchanges_secret_is_copied_only_where_it_is_as_small_as_one(folder, tmp_path):
     (folder / NAME).write_bytes(data())
-    secret = folder / take_in.OF_THE_EXCHANGE
+    secret = folder / intake.OF_THE_EXCHANGE
     secret.write_text("abc", encoding="utf-8")
     assert take_in(folder).files == (secret,)
     with secret.open("wb") as file:
         file.truncate(300 << 20)
     work = take_in(folder)
     assert work.files == () and work.reasons == ()
-    take_in.copy_files((secret, folder / "gone"), tmp_path)  # as where it grew since
+    intake.copy_files((secret, folder / "gone"), tmp_path)  # as where it grew since
     assert not (tmp_path / secret.name).exists()
 
 
@@ -303,7 +304,7 @@ def test_what_may_not_be_opened_is_not_checked_and_no_zero(seen_by_all):
     (seen_by_all / "closed-student").chmod(0)
 
     def failures() -> str:
-        found = take_in.submissions(seen_by_all, ASSIGNMENT)
+        found = intake.submissions(seen_by_all, ASSIGNMENT)
         return json.dumps({student: take_in(place).failure for student, place in found.items()})
 
     told = json.loads(_as_ordinary_user(failures))
@@ -328,16 +329,16 @@ def take_in_class(course: Path) -> tuple[dict[str, str], list[str]]:
     said: list[str] = []
     coursedir = CourseDirectory(root=str(course), config=Config(), assignment_id=ASSIGNMENT.id)
     coursedir.submitted_directory = "classroom/submitted"
-    return take_in.take_in_class(coursedir, said.append).failures, said
+    return intake.take_in_class(coursedir, said.append).failures, said
 
 
 def received(course: Path, student: str) -> Path:
-    return course / take_in.RECEIVED / student / ASSIGNMENT.id
+    return course / intake.RECEIVED / student / ASSIGNMENT.id
 
 
 def test_a_folder_that_cannot_be_replaced_costs_that_student_only(course):
-    (course / take_in.RECEIVED).mkdir(parents=True)
-    (course / take_in.RECEIVED / "bob").write_text("in the way", encoding="utf-8")
+    (course / intake.RECEIVED).mkdir(parents=True)
+    (course / intake.RECEIVED / "bob").write_text("in the way", encoding="utf-8")
     failures, _ = take_in_class(course)
     assert list(failures) == ["bob"] and "cannot be written anew" in failures["bob"]
     assert (received(course, "ada") / NAME).exists() and (received(course, "cleo") / NAME).exists()
@@ -351,8 +352,8 @@ def test_a_student_whose_folder_is_not_named_in_utf_8_is_told_to_the_teacher(cou
 
 
 def test_plain_nbgrader_grades_the_others_and_names_who_is_not_checked(course):
-    (course / take_in.RECEIVED).mkdir(parents=True)
-    (course / take_in.RECEIVED / "ada").write_text("in the way", encoding="utf-8")
+    (course / intake.RECEIVED).mkdir(parents=True)
+    (course / intake.RECEIVED / "ada").write_text("in the way", encoding="utf-8")
     stored.only_a_pipe(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "..", handed_in())
     os.mkfifo(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "timestamp.txt")
     stored.below_a_thousand_folders(course / "classroom" / "submitted" / "cleo" / ASSIGNMENT.id, handed_in())
@@ -404,7 +405,7 @@ def test_what_travels_to_another_machine_is_taken_in_there_as_here(folder, tmp_p
     (folder / "photo.png").write_bytes(b"x" * 1_000_000)
     there = tmp_path / "there" / ASSIGNMENT.id
     sent = 0
-    for name, content in take_in.copied(folder, ASSIGNMENT):
+    for name, content in intake.copied(folder, ASSIGNMENT):
         (there / name).parent.mkdir(parents=True, exist_ok=True)
         (there / name).write_bytes(content)
         sent += len(content)
