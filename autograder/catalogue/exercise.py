@@ -1,7 +1,7 @@
 """What an exercise is: one frozen entry that notebooks, local checks, grading, feedback and tests all read."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -208,6 +208,14 @@ class Assignment:
     load: Callable[[str], Exercise]
     visible_modules: tuple[str, ...]
     files: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, id: str, notebook: str, exercises: Sequence[Any], visible_modules: tuple[str, ...] = ()
+    ) -> "Assignment":
+        """The assignment of entries that are at hand."""
+        entries = {exercise.id: exercise for exercise in exercises}
+        return cls(id, notebook, tuple(entries), entries.__getitem__, visible_modules)
 
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:

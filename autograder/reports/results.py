@@ -183,7 +183,7 @@ def find_any_assignment(root: Path, assignment_id: str) -> Assignment:
                     for notebook in notebooks
                     for cell in (*notebook.grade_cells, *notebook.task_cells)
                 ]
-                return Assignment(assignment_id, notebooks[0].name, tuple(cells), ())
+                return Assignment.of(assignment_id, notebooks[0].name, cells)
     known = ", ".join(assignment.id for assignment in catalogue.assignments())
     raise CourseError(
         f"There is no assignment {assignment_id!r}: the gradebook has none, and the catalogue has {known}."

@@ -142,7 +142,10 @@ def test_points_given_by_hand_survive_a_regrade_as_in_nbgrader(regraded):
 
 def test_a_regrade_tells_which_grades_changed_and_why(regraded):
     _, ours, said = regraded
-    assert "grades changed by this regrade: 1\n    perfect, project: 1 -> 3 (the catalogue (ch05_self_attention) changed" in said
+    assert (
+        "grades changed by this regrade: 1\n    perfect, project: 1 -> 3 (the catalogue (ch05_self_attention) changed"
+        in said
+    )
     changes = {event["student"]: event["changes"] for event in of(logs(ours)[-1], "graded")}
     assert changes["no-scaling"] == []
     ((cell, before, after, why),) = changes["perfect"]
