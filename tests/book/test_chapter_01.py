@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from autograder.catalogue.ch01 import path_length
 from playwright.sync_api import Page
 
+from autograder.catalogue.ch01_why_attention.path_length import path_length
 from book.recorded import alignment, bottleneck
 
 RECORDED = Path(__file__).resolve().parents[2] / "book" / "recorded"

@@ -1,19 +1,23 @@
 """What the exercises of chapter 00 share."""
 
-import torch
 from torch import Tensor
 
+from autograder.catalogue.exercise import Evidence
 from autograder.catalogue.sections import of_chapter
 
+sections = of_chapter("00")
 
-def _positive(g: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Numbers between 0.2 and 5.2, the same ones in every dtype up to rounding."""
-    return (torch.rand(*shape, generator=g, dtype=torch.float64) * 5 + 0.2).to(dtype)
+NEW_IS_FLOAT32 = (
+    "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told otherwise."
+)
+NO_NUMPY = """The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of gradients. Stay in
+    torch from beginning to end."""
 
 
-def _plain(tensor: Tensor) -> str:
+def plain(tensor: Tensor) -> str:
     """The numbers of a row, whole ones without a point."""
     return " ".join(f"{value:g}" for value in tensor.tolist())
 
 
-sections = of_chapter("00")
+def is_list(evidence: Evidence) -> bool:
+    return isinstance(evidence.got, list)

@@ -4,9 +4,9 @@ import torch
 
 from autograder.catalogue.sections import of_chapter
 
-
-def _drawn(low: int, high: int, g: torch.Generator) -> int:
-    return int(torch.randint(low, high + 1, (), generator=g))
-
-
 sections = of_chapter("01")
+
+
+def drawn(low: int, high: int, g: torch.Generator) -> int:
+    """A whole number from low to high, both included."""
+    return int(torch.randint(low, high + 1, (), generator=g))
