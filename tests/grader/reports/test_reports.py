@@ -14,7 +14,8 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import Verdict, not_checked, render
+from autograder.judging.report import render
+from autograder.judging.verdict import Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
