@@ -15,7 +15,8 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
     """The misconception that explains the failures, with visible evidence if there is any; None when none does.
 
     One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
-    if it explains the first and at least half of them: an answer may hold a known mistake beside another.
+    if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
+    on one input alone two mistakes may look alike.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
@@ -25,7 +26,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         agreeing, clashes = _agreement(exercise, misconception, asked)
         if agreeing and not clashes:
             return misconception, _evidence(agreeing)
-        if len(agreeing) > most and 2 * len(agreeing) >= failures:
+        if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
     return best
 

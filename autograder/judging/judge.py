@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.judging import compare
 from autograder.judging.diagnose import diagnose
+from autograder.judging.noticed import Again, notice, other_cases
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import Peer, PeerGone, Subject
-from autograder.judging.question import question_of
+from autograder.judging.question import question_of, right_answer
 from autograder.judging.verdict import Forbidden, Missing, NotChecked, Verdict
+
+OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 
 
 def judge(
@@ -43,6 +46,7 @@ class Hearing:
         self._subject: Subject | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question
         self._outcomes: dict[str, Outcome] = {}
+        self._again: Again | None = None
         self._gone: PeerGone | None = None
         if findings:
             self._verdict = Verdict(exercise, key is not None, unasked=Forbidden(tuple(findings)))
@@ -65,6 +69,8 @@ class Hearing:
         for probe in self.exercise.probes if self._verdict is None else ():
             if probe.hidden == hidden and not self._subject.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
+        if not hidden and self._verdict is None and not self._subject.called:
+            self._again = self._asked_again()
 
     def lose(self, reason: str) -> None:
         """Note that nothing more can be asked."""
@@ -80,7 +86,9 @@ class Hearing:
             return Verdict(self.exercise, graded, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
         probes = self.exercise.probes if graded else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
-        return Verdict(self.exercise, graded, tuple(outcomes), diagnose(self.exercise, outcomes))
+        diagnosis = diagnose(self.exercise, outcomes)
+        noticed = () if diagnosis else notice(outcomes, self._again)
+        return Verdict(self.exercise, graded, tuple(outcomes), diagnosis, noticed=tuple(noticed))
 
     def _look(self) -> None:
         try:
@@ -100,6 +108,27 @@ class Hearing:
             self._gone = gone
             return self._unasked(probe)
         return Outcome(probe, case, cotangent, expected, got, compare.difference(expected, got, probe))
+
+    def _asked_again(self) -> Again | None:
+        """The first visible failure asked once more, where no known mistake explains it."""
+        outcomes = list(self._outcomes.values())
+        failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+        if not failures or isinstance(failures[0].got.result, Raised) or diagnose(self.exercise, outcomes):
+            return None
+        failed = failures[0]
+        try:
+            same = tuple(
+                self._subject.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed)
+                for seed in OTHER_SEEDS
+            )
+            others = {}
+            for place, case in other_cases(failed.case):
+                expected = right_answer(self.exercise, failed.probe, case)
+                others[place] = expected, self._subject.observe(failed.probe, case, expected)
+        except PeerGone as gone:
+            self._gone = gone
+            return None
+        return Again(failed, same, others)
 
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))

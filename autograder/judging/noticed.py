@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Exercise
-from autograder.judging.diagnose import Outcome
-from autograder.judging.observation import Observation, Raised
+from autograder.catalogue.exercise import Case
+from autograder.judging.observation import Observation, Outcome, Raised
 
+OTHER = 20_817  # the seed of inputs that are asked for comparison
 FEWEST = 3  # different numbers that a result must hold before a pattern in it says something
 
 
@@ -39,17 +39,26 @@ class Noticed:
 
 @dataclass(frozen=True)
 class Again:
-    """A failing probe asked again: with the same input, and for each argument, with that argument alone drawn anew.
+    """A failing probe asked again: with the same input under other seeds, and with one argument alone drawn anew.
 
     others: argument's place -> (what the right answer then returns, what the learner's does).
     """
 
     outcome: Outcome
-    same: Observation
+    same: tuple[Observation, ...]
     others: dict[int, tuple[Observation, Observation]]
 
 
-def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noticed]:
+def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
+    """The case with one tensor of floats in it drawn anew, for each of them: (its place, the case)."""
+    generator = torch.Generator().manual_seed(OTHER)
+    for place, value in enumerate(case.arguments):
+        if isinstance(value, Tensor) and value.is_floating_point() and value.numel():
+            drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64).to(value.dtype) + 0.5
+            yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
+
+
+def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noticed]:
     """Facts about an answer that fails, the most telling first; at most one about the values themselves."""
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     if not failures:
@@ -73,7 +82,7 @@ def _changed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
 def _repeated(again: Again) -> Iterator[Noticed]:
     """What asking again shows: another result for the same input, or the same result for another input."""
     got = again.outcome.got.result
-    if not isinstance(again.same.result, Raised) and not _equal(got, again.same.result):
+    if any(not isinstance(same.result, Raised) and not _equal(got, same.result) for same in again.same):
         yield Noticed("differs")
         return
     for place, (expected, other) in again.others.items():
@@ -224,14 +233,14 @@ def _about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
         return
     for kind, holds in COMMON.items():
         if all(map(holds, failing)) and not any(map(holds, passing)):
-            yield Noticed(kind, sure=len(failing) > 1)
+            yield Noticed(kind)
             return
     shown = {_shapes(outcome) for outcome in asked if not outcome.probe.hidden}
     others = [outcome for outcome in asked if _shapes(outcome) not in shown and _shapes(outcome)]
     telling = [outcome for outcome in others if not _has_a_one(outcome)]  # with an axis of 1 much comes out right
     all_other = all(_shapes(outcome) not in shown for outcome in failing)
     if telling and all_other and not any(outcome.passed for outcome in telling):
-        yield Noticed("only these sizes", sure=len(failing) > 1)
+        yield Noticed("only these sizes")
 
 
 def _shapes(outcome: Outcome) -> tuple:
@@ -251,12 +260,17 @@ def _is_turned(outcome: Outcome) -> bool:
 
 
 def _asks_gradients(outcome: Outcome) -> bool:
-    return "gradients" in outcome.probe.also
+    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind != "no gradient")
+
+
+def _misses_gradients(outcome: Outcome) -> bool:
+    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "no gradient")
 
 
 COMMON: dict[str, Callable[[Outcome], bool]] = {
     "an axis of size 1": _has_a_one,
-    "gradients alone": _asks_gradients,
+    "no gradient": _misses_gradients,
+    "another gradient": _asks_gradients,
     "transposed in memory": _is_turned,
     "float64": _is_float64,
 }

@@ -119,6 +119,7 @@ class Subject:
     def __init__(self, exercise: Exercise, peer: Peer, forbidden: Sequence[str] = ()) -> None:
         self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
         self.called: set[str] = set()
+        self._seed = 0
         self._reading: int | None = None  # which reading of a class's parameters agreed first
 
     def turn_to(self, peer: Peer) -> None:
@@ -134,8 +135,14 @@ class Subject:
             for name in self._exercise.names
         }
 
-    def observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None) -> Observation:
-        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense."""
+    def observe(
+        self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None, seed: int = 0
+    ) -> Observation:
+        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense.
+
+        seed: of what the answer draws itself; the same question under two seeds shows whether it does.
+        """
+        self._seed = seed
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]
@@ -214,7 +221,8 @@ class Subject:
                 gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 
-    def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
+    def _ask(self, action: str, seed: int | None = None, **details: Any) -> dict[str, Any]:
+        seed = self._seed if seed is None else seed
         reply = self._peer.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
         called = reply.get("called")
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.judging.noticed import Noticed
 from autograder.judging.observation import Outcome, Raised
 
 UNWRITTEN = "NotImplementedError"
@@ -42,7 +43,8 @@ class NotChecked:
 class Verdict:
     """What was decided about one answer.
 
-    graded: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None.
+    graded: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. noticed: facts
+    about a failure that no known mistake explains.
     """
 
     exercise: Exercise
@@ -50,6 +52,7 @@ class Verdict:
     outcomes: tuple[Outcome, ...] = ()
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     unasked: Forbidden | Missing | NotChecked | None = None
+    noticed: tuple[Noticed, ...] = ()
 
     @property
     def visible_points(self) -> float:

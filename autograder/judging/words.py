@@ -14,12 +14,13 @@ import torch
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.inside import wire
 from autograder.judging import rules
+from autograder.judging.noticed import Noticed
+from autograder.judging.noticed_words import noticed_in
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.judging.verdict import MISSING, NO_FORWARD, UNWRITTEN, Forbidden, Missing, NotChecked, Verdict
 
 WRONG_TYPE = "what came back is not of the right type"
-NO_RIGHT_GRADIENT = "the gradient that flows back is missing or not the right one"
 HIDDEN = {
     "value": "other values came back than the right ones",
     "nan": "NaN (not a number) came back",
@@ -32,10 +33,14 @@ HIDDEN = {
     "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",
     "undrawn": "the generator that was passed in was not used",
     "reseeded": "the generator that was passed in was given another seed",
-    "gradient": NO_RIGHT_GRADIENT,
-    "no gradient": NO_RIGHT_GRADIENT,
     "structure": "its parameters cannot be read as the projections it should hold",
     "gone": "it could not be finished",
+}
+SETTINGS = {  # as the answerer calls them
+    "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
+    "the gradient mode": "torch's gradient mode, which belongs to everybody, was changed and not put back",
+    "the global random state": "it draws from torch's global random numbers, which belong to everybody; making a layer "
+    "such as nn.Linear draws its first weights from them",
 }
 BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
 VISIBLE = {
@@ -65,14 +70,15 @@ def explanation(verdict: Verdict) -> str:
     if said or first is None:
         return said
     if first.probe.hidden or first.got is None:
-        return unexplained(verdict.exercise, first)
-    return f"{first.probe.name}: {seen(verdict.exercise, first)}. {unexplained(verdict.exercise, first)}".strip()
+        return unexplained(verdict.exercise, first, verdict.noticed)
+    parted = f"{first.probe.name}: {seen(verdict.exercise, first)}."
+    return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
 
 
 def below_the_lines(verdict: Verdict) -> str:
     """The sentences that follow the lines of a report, which have shown what was seen."""
     first = verdict.first_failure
-    return known(verdict) or (unexplained(verdict.exercise, first) if first is not None else "")
+    return known(verdict) or (unexplained(verdict.exercise, first, verdict.noticed) if first is not None else "")
 
 
 def known(verdict: Verdict) -> str:
@@ -91,18 +97,23 @@ def seen(exercise: Exercise, outcome: Outcome) -> str:
     return place + _parted(exercise, outcome, parted)
 
 
-def unexplained(exercise: Exercise, outcome: Outcome) -> str:
-    """Sentences about the first failure, to be read after the line that shows it."""
+def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed] = ()) -> str:
+    """Sentences about the first failure, to be read after the line that shows it, and what was noticed in all."""
+    facts = noticed_in(exercise, outcome, noticed)
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
     if outcome.got is None:
         return f"The checks could not finish: {_why_gone(outcome.difference)}."
     if outcome.probe.hidden:
         shown = _hidden(exercise, outcome)
-        return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {shown}.'
+        where = _asked_with(exercise, outcome)
+        begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
+        return f"{begin} {facts}".strip()
     if isinstance(result, Raised):
         return _about_error(exercise, outcome, result)
     if isinstance(result, Structure):
         return _about_structure(exercise, outcome, result)
+    if facts and kind in ("value", "nan", "shape", "length", "keys", "inputs"):
+        return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
@@ -263,8 +274,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
+    """The shapes that a hidden check passes in, which are the same for everybody."""
+    pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    shapes = [f"{name} {tuple(value.shape)}" for name, value in pairs if isinstance(value, torch.Tensor)]
+    return f" (with {', '.join(shapes)})" if shapes else ""
+
+
 def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     result = outcome.got.result
+    if outcome.difference.kind in ("no gradient", "gradient"):
+        return seen(exercise, outcome)
+    if outcome.difference.kind == "shape":
+        return f"the result should have the shape {outcome.difference.expected} and has another"
+    if outcome.difference.kind == "state" and outcome.difference.where[0].name in SETTINGS:
+        return SETTINGS[outcome.difference.where[0].name]
     if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
         return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
     if not isinstance(result, Raised):

@@ -9,12 +9,8 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
 from autograder.judging.verdict import Verdict
-<<<<<<< HEAD
-from autograder.prepare import entry_words
-=======
 from autograder.judging.words import explanation
-from autograder.prepare import own_notebook
->>>>>>> facts
+from autograder.prepare import entry_words
 from autograder.prepare.trial import Trials
 
 

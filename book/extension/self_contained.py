@@ -22,11 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
-<<<<<<< HEAD
 REPORTS = ("catalogue/ch00_start_here", "judging")  # folders of the grader that make the reports in chapter 00
-=======
-REPORTS = ("compare", "report", "values", "words")  # of judging: what the reports in chapter 00 are made of
->>>>>>> facts
 log = logging.getLogger(__name__)
 
 
@@ -106,13 +102,7 @@ def digest_of(paths: list[Path]) -> str:
 def notice_changes(app: Sphinx, config) -> None:
     """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write."""
     recorded = (ROOT / "book" / "recorded").glob("*.json")
-<<<<<<< HEAD
     reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
-=======
-    reports = [ROOT / "autograder" / "judging" / f"{name}.py" for name in REPORTS]
-    reports += (ROOT / "autograder" / "catalogue").glob("ch00*/**/*.py")
-    reports += (ROOT / "autograder" / "catalogue").glob("ch00*.py")
->>>>>>> facts
     code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
     config.course_assets = digest_of([path for path in (ROOT / "book" / "assets").rglob("*") if path.is_file()])

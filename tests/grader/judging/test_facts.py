@@ -171,7 +171,17 @@ def test_what_decides_imports_nothing_that_writes():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("autograder.judging"):
                 named = [alias.name for alias in node.names] if node.module == "autograder.judging" else []
                 waiting += {*named, *([] if named else [node.module.rpartition(".")[2]])} - found
-    assert found == {"judge", "diagnose", "verdict", "observe", "observation", "compare", "question", "roles"}
+    assert found == {
+        "judge",
+        "diagnose",
+        "verdict",
+        "observe",
+        "observation",
+        "compare",
+        "question",
+        "roles",
+        "noticed",
+    }
 
 
 @pytest.mark.parametrize(

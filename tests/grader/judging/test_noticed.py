@@ -14,7 +14,7 @@ PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
 
 def noticed(exercise, source: str) -> list[Noticed]:
     """What is noticed in the values of an answer; a known mistake would be named before."""
-    return notice(exercise, judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
+    return notice(judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
 
 
 def changed(expression: str) -> str:
@@ -65,7 +65,7 @@ def test_right_for_the_sizes_of_the_example_alone():
         ("1 in W.shape", "an axis of size 1"),
         ("V.dtype == torch.float64", "float64"),
         ("not V.is_contiguous()", "transposed in memory"),
-        ("V.requires_grad", "gradients alone"),
+        ("V.requires_grad", "another gradient"),
     ],
 )
 def test_what_failing_probes_have_in_common_is_seen(condition, kind):
