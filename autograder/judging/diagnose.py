@@ -1,31 +1,14 @@
 """Which known mistake an answer shows: the one whose observations are the learner's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
+from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.judging import compare
-from autograder.judging.observation import Observation, Raised
+from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import asks_everybody
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One probe put to one answer. `got` is None when the probe could not be run."""
-
-    probe: Probe
-    case: Case
-    cotangent: Any
-    expected: Observation
-    got: Observation | None
-    difference: compare.Difference | None
-
-    @property
-    def passed(self) -> bool:
-        return self.difference is None
 
 
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
@@ -98,12 +81,12 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
     return agreeing, clashes
 
 
-_VISIBLE: dict[tuple, tuple[Observation, compare.Difference | None]] = {}  # a visible probe asks everybody the same
+_VISIBLE: dict[tuple, tuple[Observation, Difference | None]] = {}  # a visible probe asks everybody the same
 
 
 def _shown(
     exercise: Exercise, known: Misconception, subject: Subject, outcome: Outcome
-) -> tuple[Observation, compare.Difference | None]:
+) -> tuple[Observation, Difference | None]:
     """What a known mistake shows to the question of an outcome, and where that parts from the right answer."""
     key = (exercise.id, known.name, outcome.probe.name, id(outcome.case))
     if key in _VISIBLE:
@@ -128,7 +111,7 @@ def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool 
 
 
 def _agrees(
-    parted: compare.Difference,
+    parted: Difference,
     shown: Observation,
     outcome: Outcome,
     agreeing: Sequence[Outcome],
@@ -153,9 +136,10 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
         return False
 
 
-def _alike(one: compare.Difference, other: compare.Difference) -> bool:
+def _alike(one: Difference, other: Difference) -> bool:
     """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
-    return one.kind == other.kind and (one.kind not in ("gradient", "inputs", "state") or one.text == other.text)
+    beside = one.kind in ("gradient", "no gradient", "inputs", "state")
+    return one.kind == other.kind and (not beside or one.where == other.where)
 
 
 def _same(shown: Observation, outcome: Outcome) -> bool:

@@ -14,7 +14,7 @@ import torch
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.inside import answerer, recorder, wire
 from autograder.judging import compare, roles
-from autograder.judging.observation import Observation, Raised, Structure
+from autograder.judging.observation import Observation, Part, Raised, Structure
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
@@ -204,13 +204,14 @@ class Subject:
         if "result" not in reply or len(inputs) != len(case.arguments):
             raise PeerGone(UNREADABLE)
         by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
-        gradients = {f"input {index}": _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
+        gradients = {Part("argument", index): _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
         by_parameter = reply.get("parameter_gradients")
         if isinstance(by_parameter, dict) and by_parameter:
             for role, slot in (reading or {}).items():
                 gradient, shape = _tensor(by_parameter.get(slot.parameter)), (shapes or {})[slot.parameter]
                 fits = gradient is not None and tuple(gradient.shape) == shape
-                gradients[role] = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                taken = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 
     def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
@@ -266,7 +267,6 @@ def _names(sent: list) -> tuple[str, ...]:
 def _raised(reply: dict[str, Any]) -> Raised:
     error = _field(reply, "error", dict)
     kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
-    line, kinds = error.get("line"), error.get("kinds")
-    return Raised(
-        kind, message, line if type(line) is int else 0, source, _names(kinds if isinstance(kinds, list) else [])
-    )
+    line = error.get("line")
+    kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
+    return Raised(kind, message, line if type(line) is int else 0, source, _names(kinds), _names(about))
