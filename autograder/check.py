@@ -49,6 +49,6 @@ def progress() -> None:
 
 
 def _judged_here(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    from autograder.judging.judge import judge_in_notebook
+    from autograder.judging.in_notebook import judge_in_notebook
 
     return judge_in_notebook(exercise_id, namespace)

@@ -23,11 +23,13 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
 from autograder.inside.limits import Limits
-from autograder.judging import rules, verdict_log
+from autograder.judging import rules
 from autograder.judging.judge import Hearing, draw_key
+from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
-from autograder.judging.verdict import Verdict, as_record, not_checked, render
-from autograder.judging.words import stopped_with
+from autograder.judging.record import add_to_log, as_record
+from autograder.judging.report import render
+from autograder.judging.verdict import Verdict, not_checked
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
 from autograder.sandbox.runner import Ended, Submission
@@ -138,7 +140,7 @@ class _Graded:
         for cell, verdict, report in decided:
             _write(cell, verdict, report)
             key = self._key(verdict.exercise)
-            verdict_log.record(self._root, self._student, self._assignment.id, key, verdict)
+            add_to_log(self._root, self._student, self._assignment.id, key, verdict)
 
     def _left(self) -> bool:
         """Whether there is a cell to run or a question to ask."""
@@ -244,20 +246,16 @@ class _Graded:
         if exercise is not None:
             self._broken[exercise.id] = reason
 
-    def _why_missing(self, exercise: Exercise) -> str:
-        """What stopped the cells that should have defined the exercise's names, as sentences; else nothing."""
+    def _why_missing(self, exercise: Exercise) -> tuple[Raised, ...]:
+        """What stopped the cell that should have defined the exercise's names, and the first cell of all where that is
+        another one; else nothing."""
         for cell, error in self._errors:
             own = cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.id
             bound = rf"(?m)\b(def|class) +({'|'.join(exercise.names)})\b|^({'|'.join(exercise.names)}) *="
             if own or re.search(bound, cell.source):
                 first = self._errors[0]
-                before = "" if first[0] is cell else f" Before that, {_lowered(stopped_with(first[1]))}"
-                return f"{stopped_with(error)}{before}"
-        return ""
-
-
-def _lowered(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
+                return tuple(map(raised_in_cell, [error] if first[0] is cell else [error, first[1]]))
+        return ()
 
 
 def _now() -> str:

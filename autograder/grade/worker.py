@@ -213,7 +213,7 @@ def unchecked(notebook: dict) -> list[tuple[str, str]]:
         for output in cell.get("outputs", ()):
             record = output.get("metadata", {}).get("judged")
             if isinstance(record, dict) and _state(record) == "not checked":
-                reason = str(record.get("message", "")).removeprefix("Not checked: ")
+                reason = str(record.get("reason") or record.get("message", ""))  # older records hold no reason
                 found.append((str(record.get("exercise", "")), reason))
     return found
 

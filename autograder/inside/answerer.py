@@ -7,6 +7,7 @@ and sends back what was seen. It never decides anything.
 import linecache
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -194,10 +195,11 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The error's type and text, with the last line of the learner's own code that it passed through."""
-    line, source, trace = 0, "", error.__traceback__
+    line, source, trace, last, own = 0, "", error.__traceback__, None, None
     while trace is not None:
-        if trace.tb_frame.f_globals is namespace:
-            line = trace.tb_lineno
+        last = trace.tb_frame
+        if last.f_globals is namespace:
+            own, line = last, trace.tb_lineno
             source = linecache.getline(trace.tb_frame.f_code.co_filename, line, trace.tb_frame.f_globals).strip()
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and not line:  # the cell could not be begun
@@ -209,7 +211,26 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
     return {
         "type": type(error).__name__,
         "kinds": [kind.__name__ for kind in type(error).__mro__],
+        "about": _about(error, last, own),
         "message": message[:MAX_MESSAGE],
         "line": line,
         "source": source[:MAX_MESSAGE],
     }
+
+
+def _about(error: BaseException, last: FrameType | None, own: FrameType | None) -> list[str]:
+    """What is known of an error without reading its text, for whoever explains it.
+
+    ["forward"]: a module has none. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
+    of that type has no such attribute. ["numpy"]: the learner's own function holds a value of NumPy's. Else nothing.
+    last: the frame that the error comes from; own: the last one of the learner's.
+    """
+    if last is not None and last.f_code is torch.nn.Module.forward.__code__:
+        return ["forward"]
+    calling = (Answerer._observe.__code__, Answerer._construct.__code__, torch.nn.Module._call_impl.__code__)
+    if isinstance(error, TypeError) and own is None and last is not None and last.f_code in calling:
+        return ["arguments"]
+    if isinstance(error, AttributeError) and isinstance(error.name, str):
+        return [] if isinstance(error.obj, (type, ModuleType)) else ["attribute", type(error.obj).__name__, error.name]
+    values = [error, *(own.f_locals.values() if own is not None else ())]
+    return ["numpy"] if any(str(type(value).__module__).partition(".")[0] == "numpy" for value in values) else []

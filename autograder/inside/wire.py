@@ -24,6 +24,7 @@ MAX_AXES = 8
 MAX_TEXT = 20_000
 MAX_DESCRIPTION = 200
 UNREAD = "something that a check cannot read"
+OPAQUE = ("opaque", "layout", "large")  # what stands for a value that does not travel
 ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs beside its text, and at most for a tensor
 MAX_DIRECT = 4096  # numbers or items of what is copied without a message
 PATIENCE = 0.1  # seconds between two looks at a peer that has not answered
@@ -53,10 +54,13 @@ class WireError(Exception):
 
 
 class Opaque:
-    """Stands for a value that cannot travel; only its description arrives."""
+    """Stands for a value that cannot travel; only its description arrives.
 
-    def __init__(self, description: str) -> None:
-        self.description = description[:MAX_DESCRIPTION] or UNREAD
+    kind: "layout" for a tensor that is not laid out plainly, "large" for what is too much to read, else "opaque".
+    """
+
+    def __init__(self, description: str, kind: str = "opaque") -> None:
+        self.description, self.kind = description[:MAX_DESCRIPTION] or UNREAD, kind
 
     def __repr__(self) -> str:
         return f"<{self.description}>"
@@ -247,7 +251,7 @@ class _Encoder:
                 if depth <= 1:  # a part of a message gives its room back; further down that could take for ever
                     self._header, self._body = before[:2]
                     del self.buffers[before[2] :]
-                return self._opaque(f"a {kind} of more than a check reads")
+                return self._opaque(f"a {kind} of more than a check reads", "large")
         return {kind: sent}
 
     def _key(self, key: Any) -> str:
@@ -267,16 +271,16 @@ class _Encoder:
             if type(tensor) is not torch.Tensor:
                 tensor = tensor.as_subclass(torch.Tensor)
         if tensor.is_nested or tensor.is_meta:
-            return self._opaque(f"a {'nested' if tensor.is_nested else 'meta'} tensor")
+            return self._opaque(f"a {'nested' if tensor.is_nested else 'meta'} tensor", "layout")
         if tensor.layout is not torch.strided:
-            return self._opaque(f"a {str(tensor.layout).removeprefix('torch.').removeprefix('_')} tensor")
+            return self._opaque(f"a {str(tensor.layout).removeprefix('torch.').removeprefix('_')} tensor", "layout")
         if tensor.dtype not in DTYPE_NAMES:
             return self._opaque(f"a {str(tensor.dtype).removeprefix('torch.')} tensor")
         if tensor.dim() > MAX_AXES:
             return self._opaque(f"a tensor of {tensor.dim()} axes")
         size = tensor.numel() * tensor.itemsize
         if size > self._body:  # asked before it is laid out: an expanded tensor may say that it is of any size
-            return self._opaque(f"a tensor of {size / (1 << 20):,.0f} MiB, which is more than a check reads")
+            return self._opaque(f"a tensor of {size / (1 << 20):,.0f} MiB, which is more than a check reads", "large")
         if max(tensor.shape, default=0) > MAX_BODY_BYTES:
             return self._opaque(f"a tensor of shape {tuple(tensor.shape)}")
         # A transposed tensor travels as such, so a probe can hand over a non-contiguous input.
@@ -287,7 +291,7 @@ class _Encoder:
 
     def _bytes(self, content: bytes) -> dict:
         if len(content) > self._body:
-            return self._opaque(f"{len(content) >> 20} MiB of bytes, which is more than a check reads")
+            return self._opaque(f"{len(content) >> 20} MiB of bytes, which is more than a check reads", "large")
         self._body -= len(content)
         self._header -= TENSOR_ROOM
         self.buffers.append(content)
@@ -297,8 +301,8 @@ class _Encoder:
         self._header -= ROOM + len(json.dumps(content))
         return {kind: content} if self._header > 0 else {"opaque": ""}
 
-    def _opaque(self, description: str) -> dict:
-        return self._said("opaque", description[:MAX_DESCRIPTION])
+    def _opaque(self, description: str, kind: str = "opaque") -> dict:
+        return self._said(kind, description[:MAX_DESCRIPTION])
 
 
 def _laid_out(tensor: torch.Tensor) -> bytes:
@@ -345,8 +349,8 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         return {printable(key): item for key, item in items}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
-    if kind == "opaque" and isinstance(content, str):
-        return Opaque(printable(content[:MAX_DESCRIPTION]))
+    if kind in OPAQUE and isinstance(content, str):
+        return Opaque(printable(content[:MAX_DESCRIPTION]), kind)
     raise WireError("message: unknown kind of value")
 
 

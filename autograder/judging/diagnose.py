@@ -1,38 +1,22 @@
 """Which known mistake an answer shows: the one whose observations are the learner's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
+from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.judging import compare
-from autograder.judging.observation import Observation, Raised
+from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import asks_everybody
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One probe put to one answer. `got` is None when the probe could not be run."""
-
-    probe: Probe
-    case: Case
-    cotangent: Any
-    expected: Observation
-    got: Observation | None
-    difference: compare.Difference | None
-
-    @property
-    def passed(self) -> bool:
-        return self.difference is None
 
 
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
     """The misconception that explains the failures, with visible evidence if there is any; None when none does.
 
     One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
-    if it explains the first and at least half of them: an answer may hold a known mistake beside another.
+    if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
+    on one input alone two mistakes may look alike.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
@@ -42,7 +26,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         agreeing, clashes = _agreement(exercise, misconception, asked)
         if agreeing and not clashes:
             return misconception, _evidence(agreeing)
-        if len(agreeing) > most and 2 * len(agreeing) >= failures:
+        if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
     return best
 
@@ -98,12 +82,12 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
     return agreeing, clashes
 
 
-_VISIBLE: dict[tuple, tuple[Observation, compare.Difference | None]] = {}  # a visible probe asks everybody the same
+_VISIBLE: dict[tuple, tuple[Observation, Difference | None]] = {}  # a visible probe asks everybody the same
 
 
 def _shown(
     exercise: Exercise, known: Misconception, subject: Subject, outcome: Outcome
-) -> tuple[Observation, compare.Difference | None]:
+) -> tuple[Observation, Difference | None]:
     """What a known mistake shows to the question of an outcome, and where that parts from the right answer."""
     key = (exercise.id, known.name, outcome.probe.name, id(outcome.case))
     if key in _VISIBLE:
@@ -128,7 +112,7 @@ def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool 
 
 
 def _agrees(
-    parted: compare.Difference,
+    parted: Difference,
     shown: Observation,
     outcome: Outcome,
     agreeing: Sequence[Outcome],
@@ -153,9 +137,10 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
         return False
 
 
-def _alike(one: compare.Difference, other: compare.Difference) -> bool:
+def _alike(one: Difference, other: Difference) -> bool:
     """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
-    return one.kind == other.kind and (one.kind not in ("gradient", "inputs", "state") or one.text == other.text)
+    beside = one.kind in ("gradient", "no gradient", "inputs", "state")
+    return one.kind == other.kind and (not beside or one.where == other.where)
 
 
 def _same(shown: Observation, outcome: Outcome) -> bool:

@@ -1,28 +1,24 @@
 """The trusted side: draws inputs, asks the side that holds the answer, compares, diagnoses, and decides the points."""
 
-import ast
 import hashlib
 import hmac
-import inspect
 import json
-import textwrap
-import types
 from collections.abc import Sequence
-from typing import Any
 
-from autograder import catalogue
 from autograder.catalogue.exercise import Case, Exercise, Probe
-from autograder.course import CourseError
-from autograder.judging import compare, rules
-from autograder.judging.diagnose import Outcome, diagnose
-from autograder.judging.observation import Observation
-from autograder.judging.observe import LocalPeer, Peer, PeerGone, Subject
-from autograder.judging.question import question_of
-from autograder.judging.verdict import MISSING, NOT_CHECKED, Verdict, render
+from autograder.judging import compare
+from autograder.judging.diagnose import diagnose
+from autograder.judging.noticed import Again, notice, other_cases
+from autograder.judging.observation import Difference, Observation, Outcome, Raised
+from autograder.judging.observe import Peer, PeerGone, Subject
+from autograder.judging.question import question_of, right_answer
+from autograder.judging.verdict import Forbidden, Missing, NotChecked, Verdict
+
+OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 
 
 def judge(
-    exercise: Exercise, peer: Peer, key: bytes | None, findings: Sequence[str] = (), stopped: str = ""
+    exercise: Exercise, peer: Peer, key: bytes | None, findings: Sequence[str] = (), stopped: Sequence[Raised] = ()
 ) -> Verdict:
     """The verdict on one answer, all of its probes asked at once; the arguments are those of `Hearing`."""
     hearing = Hearing(exercise, key, findings, stopped)
@@ -40,17 +36,20 @@ class Hearing:
 
     key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only, as a learner's check.
     findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
-    stopped: what ended the answer's own code early, said when its object is therefore missing.
+    stopped: what ended the answer's own code early, said when its object is therefore missing (see `Missing`).
     """
 
-    def __init__(self, exercise: Exercise, key: bytes | None, findings: Sequence[str] = (), stopped: str = "") -> None:
+    def __init__(
+        self, exercise: Exercise, key: bytes | None, findings: Sequence[str] = (), stopped: Sequence[Raised] = ()
+    ) -> None:
         self.exercise, self._key, self._findings, self._stopped = exercise, key, findings, stopped
         self._subject: Subject | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question
         self._outcomes: dict[str, Outcome] = {}
+        self._again: Again | None = None
         self._gone: PeerGone | None = None
         if findings:
-            self._verdict = Verdict(exercise, key is not None, message=" ".join(findings), forbidden=True)
+            self._verdict = Verdict(exercise, key is not None, unasked=Forbidden(tuple(findings)))
 
     @property
     def waits(self) -> bool:
@@ -70,6 +69,8 @@ class Hearing:
         for probe in self.exercise.probes if self._verdict is None else ():
             if probe.hidden == hidden and not self._subject.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
+        if not hidden and self._verdict is None and not self._subject.called:
+            self._again = self._asked_again()
 
     def lose(self, reason: str) -> None:
         """Note that nothing more can be asked."""
@@ -82,20 +83,20 @@ class Hearing:
         if self._verdict is not None:
             return self._verdict
         if self._subject is not None and self._subject.called:
-            sentences = rules.called(self.exercise, self._subject.called)
-            return Verdict(self.exercise, graded, message=" ".join(sentences), forbidden=True)
+            return Verdict(self.exercise, graded, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
         probes = self.exercise.probes if graded else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
-        return Verdict(self.exercise, graded, tuple(outcomes), diagnose(self.exercise, outcomes))
+        diagnosis = diagnose(self.exercise, outcomes)
+        noticed = () if diagnosis else notice(outcomes, self._again)
+        return Verdict(self.exercise, graded, tuple(outcomes), diagnosis, noticed=tuple(noticed))
 
     def _look(self) -> None:
-        graded = self._key is not None
         try:
-            message, unasked = _missing(self.exercise, self._subject, self._stopped), MISSING
+            unasked = _missing(self.exercise, self._subject, self._stopped)
         except PeerGone as gone:
-            message, unasked = f"Nothing could be asked: {gone}.", NOT_CHECKED
-        if message:
-            self._verdict = Verdict(self.exercise, graded, message=message, unasked=unasked)
+            unasked = NotChecked(str(gone))
+        if unasked is not None:
+            self._verdict = Verdict(self.exercise, self._key is not None, unasked=unasked)
 
     def _asked(self, probe: Probe) -> Outcome:
         if self._gone is not None:
@@ -108,8 +109,29 @@ class Hearing:
             return self._unasked(probe)
         return Outcome(probe, case, cotangent, expected, got, compare.difference(expected, got, probe))
 
+    def _asked_again(self) -> Again | None:
+        """The first visible failure asked once more, where no known mistake explains it."""
+        outcomes = list(self._outcomes.values())
+        failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+        if not failures or isinstance(failures[0].got.result, Raised) or diagnose(self.exercise, outcomes):
+            return None
+        failed = failures[0]
+        try:
+            same = tuple(
+                self._subject.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed)
+                for seed in OTHER_SEEDS
+            )
+            others = {}
+            for place, case in other_cases(failed.case):
+                expected = right_answer(self.exercise, failed.probe, case)
+                others[place] = expected, self._subject.observe(failed.probe, case, expected)
+        except PeerGone as gone:
+            self._gone = gone
+            return None
+        return Again(failed, same, others)
+
     def _unasked(self, probe: Probe) -> Outcome:
-        parted = compare.Difference("gone", f"not checked: {self._gone or 'it was not asked'}")
+        parted = Difference("gone", got=str(self._gone or ""))
         return Outcome(probe, Case(()), None, Observation(None), None, parted)
 
 
@@ -123,68 +145,10 @@ def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[st
     return hmac.new(secret, f"{assignment}|{exercise}|{digest}".encode(), hashlib.sha256).digest()
 
 
-def judge_in_notebook(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """What a learner's own check shows: visible probes, judged in the same process."""
-    try:
-        exercise = catalogue.find(exercise_id)
-    except CourseError as error:
-        return outcome_of(None, f"check: {error}")
-    if exercise is None:
-        return outcome_of(
-            None,
-            f"check: there is no exercise {exercise_id!r}. The exercises are: {', '.join(catalogue.exercise_ids())}.",
-        )
-    findings = rules.findings(_sources(exercise.names, namespace), exercise, catalogue.assignment_of(exercise))
-    return outcome_of(judge(exercise, LocalPeer(namespace), None, findings))
-
-
-def outcome_of(verdict: Verdict | None, text: str = "") -> dict[str, Any]:
-    """The verdict as a message to the notebook."""
-    if verdict is None:
-        return {"text": text, "earned": 0.0, "possible": 0.0, "passed": False}
-    return {
-        "text": render(verdict),
-        "earned": verdict.points,
-        "possible": verdict.possible,
-        "passed": verdict.passed,
-    }
-
-
-def _missing(exercise: Exercise, subject: Subject, stopped: str) -> str:
-    """Why there is nothing to ask: what stopped the cell that should define it, else that it is missing."""
-    wanted = "class" if exercise.roles is not None else "function"
+def _missing(exercise: Exercise, subject: Subject, stopped: Sequence[Raised]) -> Missing | None:
+    """Why there is nothing to ask; None when there is."""
+    wanted = ("class",) if exercise.roles is not None else ("function", "class")
     for name, kind in subject.kinds().items():
-        if kind == "missing":
-            if stopped:
-                return f"{stopped} So there is no {name} to check."
-            return f"There is no {name} in this notebook yet. Run the cell that defines it, under exactly that name."
-        if kind not in ("function", "class") or (wanted == "class" and kind != "class"):
-            return (
-                f"{name} should be a {wanted}, but it is now of type {kind}. Was the name used again in a later cell?"
-            )
-    return ""
-
-
-def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:
-    """Sources of the named objects, and of the notebook's own functions and classes that these mention."""
-    sources, wanted, seen = [], list(names), set()
-    while wanted:
-        name = wanted.pop()
-        found = namespace.get(name)
-        own = isinstance(found, (types.FunctionType, type)) and found.__module__ == namespace.get("__name__")
-        if name in seen or not (own or name in names):
-            continue
-        seen.add(name)
-        sources.append(_source_of(name, namespace))
-        wanted += [node.id for node in ast.walk(ast.parse(sources[-1])) if isinstance(node, ast.Name)]
-    return sources
-
-
-def _source_of(name: str, namespace: dict[str, Any]) -> str:
-    """The source of a learner's object as their notebook holds it, or nothing when Python cannot tell."""
-    try:
-        source = textwrap.dedent(inspect.getsource(namespace[name]))
-        ast.parse(source)
-        return source
-    except (KeyError, OSError, TypeError, SyntaxError):
-        return ""
+        if kind not in wanted:
+            return Missing(name, kind, tuple(stopped))
+    return None

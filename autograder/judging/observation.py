@@ -1,16 +1,20 @@
-"""All that one probe shows of an answer."""
+"""What was seen of an answer, as facts: what a probe showed, where that parts from the right answer. No sentences."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+
+from autograder.catalogue.exercise import Case, Probe
 
 
 @dataclass(frozen=True)
 class Raised:
     """An exception of the learner's, with the last of their own lines that it passed through.
 
-    kinds: the names of its class and of the classes that it comes from.
+    kinds: the names of its class and of the classes that it comes from. about: what is known of it without reading its
+    message (see `answerer.about`).
     """
 
     type: str
@@ -18,6 +22,12 @@ class Raised:
     line: int = 0
     source: str = ""
     kinds: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+
+
+def raised_in_cell(error: Mapping[str, Any]) -> Raised:
+    """The error that ended a cell, from its description (see `runner.Ran`)."""
+    return Raised(error["type"], error["message"], error["line"], error["source"].strip())
 
 
 @dataclass(frozen=True)
@@ -38,11 +48,69 @@ class Structure:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that one probe shows."""
+    """All that one probe shows.
+
+    gradients: by what they reach, an argument or a projection (see `Part`).
+    """
 
     result: Any
     inputs: tuple = ()
     changed: tuple[str, ...] = ()
     drawn: bool = False
     reseeded: bool = False
-    gradients: dict[str, torch.Tensor | None] = field(default_factory=dict)
+    gradients: "dict[Part, torch.Tensor | None]" = field(default_factory=dict)
+
+
+class Part(NamedTuple):
+    """A step on the way from a result to a part of it, or what beside the result is meant.
+
+    kind: "result" (of several, by position), "index" (of a list), "key" (of a dictionary); "argument" (by position),
+    "projection" (by role), "setting" (of torch, by name).
+    """
+
+    kind: str
+    name: int | str
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Where two observations part, and what stands there.
+
+    where: the way to the part of the result, from outside; or the argument, projection or setting that is meant. index:
+    the place in a tensor. `expected` and `got` hold, by kind:
+
+        error        got: the `Raised`
+        not raised   expected: the `Raised`
+        type         the two values
+        value, nan   the two values, whole tensors; a tuple in a list or a dictionary is one value
+        shape, dtype the shapes, the dtypes
+        length       the two lists
+        keys         the keys of the two dictionaries
+        structure    got: the `Structure`, or what came in its place
+        inputs       the argument as it should be left, and as it was
+        gradient     the two gradients; "no gradient" where none arrives
+        state        a setting was left changed; "undrawn", "reseeded": so the generator that was passed in
+        gone         got: why nothing could be asked, in the words of whoever saw it; "" where it was not tried
+    """
+
+    kind: str
+    where: tuple[Part, ...] = ()
+    expected: Any = None
+    got: Any = None
+    index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One probe put to one answer. `got` is None when the probe could not be run."""
+
+    probe: Probe
+    case: Case
+    cotangent: Any
+    expected: Observation
+    got: Observation | None
+    difference: Difference | None
+
+    @property
+    def passed(self) -> bool:
+        return self.difference is None

@@ -14,7 +14,7 @@ import torch
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.inside import answerer, recorder, wire
 from autograder.judging import compare, roles
-from autograder.judging.observation import Observation, Raised, Structure
+from autograder.judging.observation import Observation, Part, Raised, Structure
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
@@ -119,6 +119,7 @@ class Subject:
     def __init__(self, exercise: Exercise, peer: Peer, forbidden: Sequence[str] = ()) -> None:
         self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
         self.called: set[str] = set()
+        self._seed = 0
         self._reading: int | None = None  # which reading of a class's parameters agreed first
 
     def turn_to(self, peer: Peer) -> None:
@@ -134,8 +135,14 @@ class Subject:
             for name in self._exercise.names
         }
 
-    def observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None) -> Observation:
-        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense."""
+    def observe(
+        self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None, seed: int = 0
+    ) -> Observation:
+        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense.
+
+        seed: of what the answer draws itself; the same question under two seeds shows whether it does.
+        """
+        self._seed = seed
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]
@@ -204,16 +211,18 @@ class Subject:
         if "result" not in reply or len(inputs) != len(case.arguments):
             raise PeerGone(UNREADABLE)
         by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
-        gradients = {f"input {index}": _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
+        gradients = {Part("argument", index): _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
         by_parameter = reply.get("parameter_gradients")
         if isinstance(by_parameter, dict) and by_parameter:
             for role, slot in (reading or {}).items():
                 gradient, shape = _tensor(by_parameter.get(slot.parameter)), (shapes or {})[slot.parameter]
                 fits = gradient is not None and tuple(gradient.shape) == shape
-                gradients[role] = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                taken = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 
-    def _ask(self, action: str, seed: int = 0, **details: Any) -> dict[str, Any]:
+    def _ask(self, action: str, seed: int | None = None, **details: Any) -> dict[str, Any]:
+        seed = self._seed if seed is None else seed
         reply = self._peer.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
         called = reply.get("called")
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
@@ -266,7 +275,6 @@ def _names(sent: list) -> tuple[str, ...]:
 def _raised(reply: dict[str, Any]) -> Raised:
     error = _field(reply, "error", dict)
     kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
-    line, kinds = error.get("line"), error.get("kinds")
-    return Raised(
-        kind, message, line if type(line) is int else 0, source, _names(kinds if isinstance(kinds, list) else [])
-    )
+    line = error.get("line")
+    kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
+    return Raised(kind, message, line if type(line) is int else 0, source, _names(kinds), _names(about))

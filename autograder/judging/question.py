@@ -7,6 +7,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Case, Exercise, Probe
+from autograder.judging.observation import Observation
 from autograder.judging.observe import LocalPeer, Subject
 
 _VISIBLE: dict[tuple[str, str], tuple] = {}  # a visible probe asks everybody the same
@@ -32,6 +33,11 @@ def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tu
         cotangent = torch.randn(first.shape, generator=generator, dtype=torch.float64).to(first.dtype)
         expected = reference.observe(probe, case, None, cotangent)
     return case, expected, cotangent
+
+
+def right_answer(exercise: Exercise, probe: Probe, case: Case) -> Observation:
+    """What the reference shows to a case."""
+    return Subject(exercise, LocalPeer(exercise.reference)).observe(probe, case, None)
 
 
 def asks_everybody(exercise: Exercise, probe: Probe, case: Case) -> bool:

@@ -1,84 +1,122 @@
-"""What to say about an answer that no known mistake explains.
+"""Sentences about a verdict: what was seen, and what it means. They are made of facts, and nothing reads them again.
 
-About a hidden check only fixed phrases are said: an answer chooses its own exception names, texts and shapes, and could
-tell its author what the hidden input was.
+A learner's own exception text is shown as it is. About a hidden check only fixed phrases are said: an answer chooses
+its own exception names, texts and shapes, and could tell its author what the hidden input was.
 """
 
 import builtins
 import inspect
-import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Exercise
-from autograder.judging.diagnose import Outcome
-from autograder.judging.observation import Raised, Structure
+from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.inside import wire
+from autograder.judging import rules
+from autograder.judging.noticed import Noticed
+from autograder.judging.noticed_words import noticed_in
+from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
+from autograder.judging.values import called, cut, dtype_name, numbers_apart, tensors_apart
+from autograder.judging.verdict import MISSING, NO_FORWARD, UNWRITTEN, Forbidden, Missing, NotChecked, Verdict
 
+WRONG_TYPE = "what came back is not of the right type"
 HIDDEN = {
     "value": "other values came back than the right ones",
     "nan": "NaN (not a number) came back",
     "shape": "the result has another shape than it should",
     "dtype": "the result has another dtype than its input",
-    "type": "what came back is not of the right type",
+    "type": WRONG_TYPE,
+    "not raised": WRONG_TYPE,
     "length": "more or fewer items came back than expected",
     "keys": "the dictionary has other keys than expected",
-    "inputs": "an input was changed by your code",
     "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",
-    "gradient": "the gradient that flows back is missing or not the right one",
+    "undrawn": "the generator that was passed in was not used",
+    "reseeded": "the generator that was passed in was given another seed",
     "structure": "its parameters cannot be read as the projections it should hold",
     "gone": "it could not be finished",
 }
+SETTINGS = {  # as the answerer calls them
+    "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
+    "the gradient mode": "torch's gradient mode, which belongs to everybody, was changed and not put back",
+    "the global random state": "it draws from torch's global random numbers, which belong to everybody; making a layer "
+    "such as nn.Linear draws its first weights from them",
+}
+BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
 VISIBLE = {
     "value": "This is none of the mistakes we know. Do one row by hand, and compare your numbers step by step.",
     "nan": "NaN (not a number) is born where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
     "each step for the row above and find the first one that holds it.",
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
-    "length": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
-    "keys": "This is none of the mistakes we know. Work this one by hand, and compare step by step.",
+    "length": BY_HAND,
+    "keys": BY_HAND,
     "inputs": "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name "
     "that ends in _, += and [...] = write in place; so do append, pop and setdefault.",
-    "structure": "",
+    "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
+    "unnoticed.",
+}
+TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
+NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
+    "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": NUMPY,
 }
 
-_NO_ATTRIBUTE = re.compile(r"'([\w.]+)' object has no attribute '(\w+)'")
+
+def explanation(verdict: Verdict) -> str:
+    """The sentences that say what is wrong, to be read without the lines of the report; empty when nothing is."""
+    said, first = known(verdict), verdict.first_failure
+    if said or first is None:
+        return said
+    if first.probe.hidden or first.got is None:
+        return unexplained(verdict.exercise, first, verdict.noticed)
+    parted = f"{first.probe.name}: {seen(verdict.exercise, first)}."
+    return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
 
 
-def stopped_with(error: Mapping[str, Any]) -> str:
-    """The sentence about an error that ended a cell, from its description (see `answerer.describe`)."""
-    kind = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
-    source = str(error["source"]).strip()
-    where = f" at line {error['line']}: {source}" if source else ""
-    return f"Your code stopped with {kind}{where}."
+def below_the_lines(verdict: Verdict) -> str:
+    """The sentences that follow the lines of a report, which have shown what was seen."""
+    first = verdict.first_failure
+    return known(verdict) or (unexplained(verdict.exercise, first, verdict.noticed) if first is not None else "")
 
 
-def unexplained(exercise: Exercise, outcome: Outcome) -> str:
-    """Sentences about the first failure, to be read after the line that shows it."""
-    kind = outcome.difference.kind
+def known(verdict: Verdict) -> str:
+    """What there is to say of an answer that was asked nothing, is blank, or is wrong in a known way; else empty."""
+    if verdict.unasked is not None:
+        return _why_unasked(verdict.exercise, verdict.unasked)
+    if verdict.blank:
+        return "The answer still raises NotImplementedError: write it where the TODO is, and remove that line."
+    return _explained(*verdict.diagnosis) if verdict.diagnosis else ""
+
+
+def seen(exercise: Exercise, outcome: Outcome) -> str:
+    """Where the outcome parts from the right answer, as part of a sentence."""
+    parted = outcome.difference
+    place = "".join(_step(part) for part in parted.where if part.kind in STEPS)
+    return place + _parted(exercise, outcome, parted)
+
+
+def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed] = ()) -> str:
+    """Sentences about the first failure, to be read after the line that shows it, and what was noticed in all."""
+    facts = noticed_in(exercise, outcome, noticed)
+    kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
     if outcome.got is None:
-        return f"The checks could not finish: {outcome.difference.text.removeprefix('not checked: ')}."
+        return f"The checks could not finish: {_why_gone(outcome.difference)}."
     if outcome.probe.hidden:
-        seen = _hidden(exercise, outcome)
-        return f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not: {seen}.'
-    if isinstance(outcome.got.result, Raised):
-        return _about_error(exercise, outcome, outcome.got.result)
-    if isinstance(outcome.got.result, Structure):
-        return _about_structure(exercise, outcome, outcome.got.result)
-    if kind == "value" and not isinstance(outcome.got.result, torch.Tensor):
-        kind = "length"  # a list or a text has no rows
-    return _about_type(outcome.difference.text) if kind == "type" else VISIBLE.get(kind, "")
-
-
-def named(exercise: Exercise, outcome: Outcome, text: str) -> str:
-    """The text with the arguments called by their names instead of their numbers, where the text is of our making."""
-    if outcome.difference is not None and outcome.difference.kind not in ("inputs", "gradient"):
-        return text
-    names = argument_names(exercise, outcome)
-    return re.sub(
-        r"argument (\d+)", lambda found: names[int(found[1]) - 1] if int(found[1]) <= len(names) else found[0], text
-    )
+        shown = _hidden(exercise, outcome)
+        where = _asked_with(exercise, outcome)
+        begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
+        return f"{begin} {facts}".strip()
+    if isinstance(result, Raised):
+        return _about_error(exercise, outcome, result)
+    if isinstance(result, Structure):
+        return _about_structure(exercise, outcome, result)
+    if facts and kind in ("value", "nan", "shape", "length", "keys", "inputs"):
+        return facts
+    if kind == "value" and not isinstance(result, torch.Tensor):
+        return BY_HAND  # a list or a text has no rows
+    return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 
 def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
@@ -88,78 +126,239 @@ def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
+def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> str:
+    if isinstance(why, Forbidden):
+        return " ".join([*why.findings, *rules.called(exercise, why.called)])
+    if isinstance(why, NotChecked):
+        ours = " This is no fault of your answer: a person will look at it, and no zero is final until then."
+        return f"Not checked: {why.reason}.{ours if why.excused else ''}"
+    if why.found != MISSING:
+        wanted = "class" if exercise.roles is not None else "function"
+        return (
+            f"{why.name} should be a {wanted}, but it is now of type {why.found}. "
+            "Was the name used again in a later cell?"
+        )
+    if why.stopped:
+        return f"{_stopped(why.stopped)} So there is no {why.name} to check."
+    return f"There is no {why.name} in this notebook yet. Run the cell that defines it, under exactly that name."
+
+
+def _stopped(errors: Sequence[Raised]) -> str:
+    """What ended a cell, and what ended one before it."""
+    beginnings = ("Your code stopped with", "Before that, your code stopped with")
+    lines = [f" at line {error.line}: {error.source}" if error.source else "" for error in errors]
+    each = zip(beginnings, errors, lines, strict=False)
+    return " ".join(f"{beginning} {_said(error)}{line}." for beginning, error, line in each)
+
+
+def _said(error: Raised) -> str:
+    return f"{error.type}: {error.message}" if error.message else error.type
+
+
+def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
+    """What there is to say of a known mistake; without numbers where they are not of the kind that it quotes."""
+    try:
+        return misconception.explain(evidence)
+    except Exception:  # a learner's result may be a list where a tuple is meant, or the like
+        return misconception.message
+
+
+STEPS = ("result", "index", "key")
+
+
+def _step(part: Part) -> str:
+    if part.kind == "result":
+        return f"result {part.name + 1}: "
+    return f"at {part.kind} {part.name!r}: "
+
+
+def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
+    """What a difference is, without the place in the result."""
+    quiz, wanted, got = outcome.probe.quiz, parted.expected, parted.got
+    match parted.kind:
+        case "error":
+            return _said(got)
+        case "not raised":
+            return f"expected {wanted.type} to be raised, got a result"
+        case "type":
+            return _other_type(parted)
+        case "shape":
+            return f"expected shape {wanted}, got {got}"
+        case "dtype":
+            return f"expected dtype {dtype_name(wanted)}, got {dtype_name(got)}"
+        case "value" | "nan":
+            return _other_value(parted, quiz)
+        case "length":
+            return f"expected {len(wanted)} items, got {len(got)}{'' if quiz else _next_item(wanted, got)}"
+        case "keys":
+            return _other_keys(wanted, got)
+        case "inputs":
+            return f"{_beside(exercise, outcome, parted)} was changed by your code"
+        case "state":
+            return f"{parted.where[0].name} was changed and not put back"
+        case "no gradient":
+            return f"no gradient reaches {_beside(exercise, outcome, parted)}"
+        case "gradient":
+            place = _beside(exercise, outcome, parted)
+            return f"the gradient that reaches {place} is not the one of the right answer"
+        case "gone":
+            return f"not checked: {_why_gone(parted)}"
+        case kind:
+            return HIDDEN[kind]  # undrawn, reseeded, structure
+
+
+def _why_gone(parted: Difference) -> str:
+    return parted.got or "it was not asked"
+
+
+def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
+    """What is meant beside the result: an argument by its name, a projection by its role."""
+    (part,) = parted.where
+    if part.kind == "projection":
+        return f"the {part.name} projection"
+    names = argument_names(exercise, outcome)
+    return names[part.name] if part.name < len(names) else f"argument {part.name + 1}"
+
+
+def _other_type(parted: Difference) -> str:
+    wanted, got = parted.expected, parted.got
+    if isinstance(wanted, torch.Tensor):
+        return f"expected a tensor, got {called(got)}"
+    if isinstance(wanted, tuple):
+        found = len(got) if isinstance(got, (tuple, list)) else called(got)
+        return f"expected {len(wanted)} results, got {found}"
+    if isinstance(wanted, list):
+        return f"expected a list, got {called(got)}"
+    if isinstance(wanted, dict):
+        return f"expected a dictionary, got {called(got)}"
+    if isinstance(wanted, torch.Generator):
+        return f"expected a generator in the same state, got {called(got)}"
+    if _is_number(wanted) and _is_number(got):
+        return f"expected an integer, got {got!r}"
+    if _is_number(wanted):
+        return f"expected a plain Python number, got {'None' if got is None and parted.where else called(got)}"
+    return f"got {called(got)}"
+
+
+def _other_value(parted: Difference, quiz: bool) -> str:
+    wanted, got = parted.expected, parted.got
+    if parted.kind == "nan" and isinstance(wanted, torch.Tensor):
+        return f"NaN (not a number) at index {parted.index}"
+    place = f" at index {parted.index}" if parted.index else ""
+    if isinstance(wanted, torch.Tensor):
+        texts = tensors_apart(wanted, got, parted.index)
+    elif isinstance(wanted, tuple):  # one item of a list or a dictionary
+        texts = repr(wanted), cut(repr(got) if isinstance(got, (tuple, list)) else called(got))
+    elif isinstance(wanted, float):
+        texts = numbers_apart(wanted, got)
+    else:
+        texts = repr(wanted), called(got)
+    return f"{texts[1]} is not it" if quiz else f"expected {texts[0]}{place}, got {texts[1]}"
+
+
+def _next_item(wanted: Sequence, got: Sequence) -> str:
+    if len(got) < len(wanted):
+        return f"; the next one should be {cut(repr(wanted[len(got)]))}"
+    return f"; the first too many is {cut(repr(got[len(wanted)]))}"
+
+
+def _other_keys(wanted: Sequence[str], got: Sequence[str]) -> str:
+    missing = [key for key in wanted if key not in got][:1]
+    extra = [key for key in got if key not in wanted][:1]
+    told = [f"the key {cut(repr(key))} is missing" for key in missing]
+    told += [f"the key {cut(repr(key))} should not be there" for key in extra]
+    return f"expected {len(wanted)} keys, got {len(got)}: {', and '.join(told)}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
+    """The shapes that a hidden check passes in, which are the same for everybody."""
+    pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    shapes = [f"{name} {tuple(value.shape)}" for name, value in pairs if isinstance(value, torch.Tensor)]
+    return f" (with {', '.join(shapes)})" if shapes else ""
+
+
 def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     result = outcome.got.result
+    if outcome.difference.kind in ("no gradient", "gradient"):
+        return seen(exercise, outcome)
+    if outcome.difference.kind == "shape":
+        return f"the result should have the shape {outcome.difference.expected} and has another"
+    if outcome.difference.kind == "state" and outcome.difference.where[0].name in SETTINGS:
+        return SETTINGS[outcome.difference.where[0].name]
     if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
-        return f"{named(exercise, outcome, outcome.difference.text)}. {VISIBLE['inputs']}".rstrip(".")
+        return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
     if not isinstance(result, Raised):
-        return HIDDEN.get(outcome.difference.kind, "something is not as it should be")
-    known = isinstance(getattr(builtins, result.type, None), type)
-    return f"your code stopped with {result.type}" if known else "your code stopped with an exception"
+        return HIDDEN[outcome.difference.kind]
+    builtin = isinstance(getattr(builtins, result.type, None), type)
+    return f"your code stopped with {result.type}" if builtin else "your code stopped with an exception"
 
 
 def _about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     name = outcome.case.function or exercise.names[0]
-    if error.type == "NotImplementedError" and not error.message:
-        return f"{name} is still to be written, beside what you have done so far."
-    if error.type == "TypeError" and re.match(rf"{name}\(\) (takes|missing)", error.message):
-        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
-    if error.type == "AttributeError" and (found := _NO_ATTRIBUTE.match(error.message)):
-        return f"Before the dot stands a value of type {found[1]}, which has no {found[2]}. What did you expect there?"
-    if 'missing the required "forward"' in error.message:
+    if error.about == NO_FORWARD:
         return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
-    if "Boolean value of Tensor" in error.message:
-        return (
-            "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
-        )
+    if error.type == UNWRITTEN and not error.message:
+        return f"{name} is still to be written, beside what you have done so far."
+    if error.about == ("arguments",):
+        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
+    if error.about[:1] == ("attribute",) and len(error.about) == 3:
+        _, kind, attribute = error.about
+        return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
+    if error.message in TORCH_SAYS:
+        return TORCH_SAYS[error.message]
     if error.type == "NameError":
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
-    if "numpy()" in error.message or "numpy" in error.message.lower():
-        return "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+    if error.about == ("numpy",):
+        return NUMPY
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
-    seen = "shapes" if tensors else "values"
-    return f"The line above is where it stopped. Print the {seen} just before it and compare them with what you expect."
+    what = "shapes" if tensors else "values"
+    return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
 
 
-def _about_type(text: str) -> str:
-    if "expected an integer" in text:
+def _about_type(parted: Difference) -> str:
+    wanted, got = parted.expected, parted.got
+    opaque = got.kind if isinstance(got, wire.Opaque) else ""
+    if _is_number(wanted) and _is_number(got):
         return "A whole number is asked for, an int. Where did a float enter? A single / makes one, even of 4 / 2."
-    if "plain Python number" in text and "without `return`" not in text:
+    if _is_number(wanted) and (got is not None or parted.where):
         return "int(...) or float(...) makes a plain number of what holds one; None holds none."
-    if "to be raised" in text:
-        return "The caller has to hear of it: an error is raised. One that is returned or printed goes by unnoticed."
-    if "without `return`" in text:
+    if got is None:
         return "Nothing came back: is there a `return` at the end of every path?"
-    if "a tuple of" in text:
-        return "Several things came back where one was asked for; a trailing comma makes a tuple too."
-    if "expected a tensor" in text and "a list of" in text:
-        return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
-    if re.search(r"expected a tensor, got (-?[\d.]|True|False)", text):
-        return "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
-    if "expected a tensor" in text and re.search(r"got an? (sparse_\w+|mkldnn|nested) tensor", text):
-        return "An ordinary tensor is asked for, with every number in its place: .to_dense() makes one."
-    if "which is more than a check reads" in text:
+    if opaque == "large":
         return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
-    if "expected a tensor" in text and "numpy" in text:
-        return "A NumPy array came back. Stay in torch: gradients have to find their way back."
+    if isinstance(got, tuple) and not isinstance(wanted, tuple):
+        return "Several things came back where one was asked for; a trailing comma makes a tuple too."
+    if isinstance(wanted, torch.Tensor):
+        if isinstance(got, list):
+            return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+        if isinstance(got, (bool, int, float)):
+            return (
+                "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
+            )
+        if opaque == "layout":
+            return "An ordinary tensor is asked for, with every number in its place: .to_dense() makes one."
+        if opaque and got.description.partition(".")[0] == "numpy":
+            return "A NumPy array came back. Stay in torch: gradients have to find their way back."
     return "What comes back is not of the kind that the description above the cell asks for."
 
 
-def _about_structure(exercise: Exercise, outcome: Outcome, seen: Structure) -> str:
-    if not seen.module:
+def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> str:
+    if not shown.module:
         return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
     roles = exercise.roles(*outcome.case.construct)
     wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
-    if not seen.parameters:
-        return f"The check looked for these projections: {wanted}. No parameter is registered at all."
-    found = ", ".join(f"{name} {shape}" for name, shape in seen.parameters)
-    matrices = sum(len(shape) > 1 for _, shape in seen.parameters)
-    if matrices > len(roles):
-        return (
-            f"The check looked for these projections: {wanted}. It saw more than that: {found}. Which one is too many?"
-        )
+    looked = f"The check looked for these projections: {wanted}."
+    if not shown.parameters:
+        return f"{looked} No parameter is registered at all."
+    found = ", ".join(f"{name} {shape}" for name, shape in shown.parameters)
+    if sum(len(shape) > 1 for _, shape in shown.parameters) > len(roles):
+        return f"{looked} It saw more than that: {found}. Which one is too many?"
     example = ", ".join(f'"{role.name}": "..."' for role in roles)
     return (
-        f"The check looked for these projections: {wanted}. It saw: {found}. "
+        f"{looked} It saw: {found}. "
         f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
     )

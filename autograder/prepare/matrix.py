@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.judging.words import explanation
 from autograder.prepare.release import answer_cells
 from autograder.prepare.trial import Trials
 
@@ -74,7 +75,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
     solution = judge(answer_cells(root, "solutions", assignment)[exercise.id])
     blank = judge(answer_cells(root, "exercises", assignment)[exercise.id])
     complaints = (
-        [f"{exercise.id}: the solution earns {solution.points:g}. {solution.explanation()}"]
+        [f"{exercise.id}: the solution earns {solution.points:g}. {explanation(solution)}"]
         if not solution.passed
         else []
     )
@@ -95,6 +96,6 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
         complaints += (
             []
             if verdict.passed
-            else [f"{exercise.id}: right variant {variant.name!r} earns {verdict.points:g}. {verdict.explanation()}"]
+            else [f"{exercise.id}: right variant {variant.name!r} earns {verdict.points:g}. {explanation(verdict)}"]
         )
     return Row(exercise, solution.points, blank.points, failed, named, passed, tuple(complaints))

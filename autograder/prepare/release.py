@@ -9,6 +9,7 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
 from autograder.judging.verdict import Verdict
+from autograder.judging.words import explanation
 from autograder.prepare import entry_words
 from autograder.prepare.trial import Trials
 
@@ -40,7 +41,7 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
         for exercise, verdict in judged_cells(root, "solutions", assignment):
             if not verdict.passed:
                 raise course.CourseError(
-                    f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{verdict.explanation()}"
+                    f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{explanation(verdict)}"
                 )
         command, environment = course.nbgrader_command("generate_assignment", assignment.id, "--log-level=WARN")
         code = subprocess.run(command, cwd=root, env=environment, check=False).returncode

@@ -13,9 +13,11 @@ from autograder.catalogue.exercise import Exercise
 from autograder.inside.limits import Limits
 from autograder.judging import rules
 from autograder.judging.judge import draw_key, judge
+from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
-from autograder.judging.verdict import NOT_CHECKED, Verdict, render
-from autograder.judging.words import stopped_with
+from autograder.judging.report import render
+from autograder.judging.verdict import Verdict, not_checked
+from autograder.judging.words import explanation
 from autograder.sandbox import backends, runner
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
 from autograder.sandbox.runner import Ended, Submission
@@ -58,7 +60,7 @@ def try_files(
     with Trials(trust) as trials:
         for file, source in sources:
             if isinstance(source, OSError | UnicodeDecodeError):
-                yield file, Verdict(exercise, True, message=f"{file} cannot be read: {source}", unasked=NOT_CHECKED)
+                yield file, not_checked(exercise, f"{file} cannot be read: {source}")
             else:
                 yield file, trials.judge(exercise, set_up, source, file.name, course.secret(root))
 
@@ -97,18 +99,17 @@ class Trials:
                 with submission.questioned(exercise.seconds) as channel:
                     verdict = judge(exercise, RemotePeer(channel), key, findings, stopped)
             except Ended as ended:
-                message = f"The file could not be checked: {ended}."
-                verdict = verdict or Verdict(exercise, True, message=message, unasked=NOT_CHECKED)
+                verdict = verdict or not_checked(exercise, str(ended))
         return verdict
 
 
-def _run(submission: Submission, sources: Sequence[tuple[str, str]]) -> str:
-    """Run sources under their names until one stops with an error; returns what it was, as a sentence."""
+def _run(submission: Submission, sources: Sequence[tuple[str, str]]) -> tuple[Raised, ...]:
+    """Run sources under their names until one stops with an error; returns that error."""
     for source, name in sources:
         error = submission.run(source, name).error
         if error is not None:
-            return stopped_with(error)
-    return ""
+            return (raised_in_cell(error),)
+    return ()
 
 
 def _read(file: Path) -> str | OSError | UnicodeDecodeError:
@@ -125,5 +126,5 @@ def _as_json(file: Path, judged: Verdict) -> dict:
         "points": judged.points,
         "max_points": judged.exercise.points,
         "misconception": judged.misconception.name if judged.misconception else None,
-        "message": judged.explanation(),
+        "message": explanation(judged),
     }

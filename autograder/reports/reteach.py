@@ -9,11 +9,11 @@ import torch
 from autograder.catalogue.exercise import Exercise, Misconception, Section
 from autograder.grade.points import sentence
 from autograder.judging.compare import number
-from autograder.judging.diagnose import Outcome, namespace_of
+from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
-from autograder.judging.observation import Raised, Structure
+from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer
-from autograder.judging.words import argument_names, named
+from autograder.judging.words import argument_names, seen
 
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
@@ -23,12 +23,16 @@ SMALL = 24  # numbers that fit on a blackboard
 
 @dataclass(frozen=True)
 class Example:
-    """One case on which the mistake shows: what goes in, what should come out, what comes out instead."""
+    """One case on which the mistake shows: what goes in, what should come out, what comes out instead.
+
+    numbers: whether what comes out instead is numbers that can be compared with the right ones.
+    """
 
     name: str
     inputs: tuple[tuple[str, str], ...]
     right: str
     mistaken: str
+    numbers: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def _question(exercise: Exercise, example: Example | None) -> str:
     name = exercise.names[0]
     if example is None:
         return f"What must be true of the result of {name}, whatever the input is?"
-    if "\n" in example.mistaken or example.mistaken[:1] in "[(-0123456789":
+    if example.numbers:
         return f"Two results of {name} for the same input: which one is right, and how can you tell without code?"
     return f"What should {name} give for this input, and what would have to happen to get the other answer?"
 
@@ -67,12 +71,20 @@ def _question(exercise: Exercise, example: Example | None) -> str:
 def _example(exercise: Exercise, outcome: Outcome) -> Example:
     arguments = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
     inputs = tuple((name, written(value)) for name, value in arguments)
-    right, mistaken = written(outcome.expected.result), written(outcome.got.result)
+    right, mistaken, numbers = written(outcome.expected.result), written(outcome.got.result), False
     if isinstance(outcome.got.result, Structure):  # no result came, since the class does not hold what it should
-        mistaken = named(exercise, outcome, outcome.difference.text)
+        mistaken = seen(exercise, outcome)
     elif right == mistaken:  # what differs is not in the result itself
-        right, mistaken = "", named(exercise, outcome, outcome.difference.text)
-    return Example(outcome.probe.name, inputs, right, mistaken)
+        right, mistaken = "", seen(exercise, outcome)
+    else:
+        numbers = _is_shown_in_numbers(outcome.got.result)
+    return Example(outcome.probe.name, inputs, right, mistaken, numbers)
+
+
+def _is_shown_in_numbers(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return 0 < value.numel() <= SMALL
+    return isinstance(value, (int, float, list, tuple)) and not isinstance(value, bool)
 
 
 def _size(value: Any) -> int:

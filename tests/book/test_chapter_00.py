@@ -12,7 +12,7 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import render
+from autograder.judging.report import render
 from transformer_ref.data.grammar import build_corpus
 
 CHAPTER = "00_start_here"

@@ -10,7 +10,7 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import WIDTH, render
+from autograder.judging.report import WIDTH, render
 from autograder.sandbox import visible
 
 EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]

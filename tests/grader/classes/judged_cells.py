@@ -12,8 +12,10 @@ import torch
 from autograder import catalogue
 from autograder.inside import shell
 from autograder.judging import rules
-from autograder.judging.judge import draw_key, judge, judge_in_notebook
+from autograder.judging.in_notebook import judge_in_notebook
+from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import LocalPeer
+from autograder.judging.words import explanation
 
 SET_UP = (
     "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -46,7 +48,7 @@ class Notebook:
                 "points": verdict.points,
                 "of": exercise.points,
                 "forbidden": verdict.forbidden,
-                "message": verdict.message,
+                "message": explanation(verdict),
                 "free": free.points,
             }
 

@@ -18,7 +18,9 @@ from autograder.catalogue.exercise import Exercise
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import Verdict, as_record, render
+from autograder.judging.record import as_record
+from autograder.judging.report import render
+from autograder.judging.verdict import Verdict
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports.results import NOTE_ID

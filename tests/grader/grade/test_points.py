@@ -214,7 +214,8 @@ def test_whoever_was_not_checked_is_named_with_the_reason_and_the_exit_code_says
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        ({"checked": False, "message": "Not checked: it died."}, [("project", "it died.")]),
+        ({"checked": False, "message": "Not checked: it died."}, [("project", "Not checked: it died.")]),
+        ({"state": "not checked", "reason": "it died", "message": "Not checked: it died."}, [("project", "it died")]),
         ({"checked": True, "message": ""}, []),
         ({"state": "not checked", "message": "it died."}, [("project", "it died.")]),
         ({"state": "wrong", "message": "no"}, []),

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from autograder.catalogue.exercise import Case, Exercise, Misconception, Probe, Section
 from autograder.inside import wire
 from autograder.judging.compare import difference, value_difference
-from autograder.judging.diagnose import Outcome, diagnose
-from autograder.judging.observation import Observation
-from autograder.judging.verdict import WIDTH, Verdict, render
+from autograder.judging.diagnose import diagnose
+from autograder.judging.observation import Observation, Outcome, Part
+from autograder.judging.report import WIDTH, render
+from autograder.judging.verdict import Verdict
+from autograder.judging.words import seen
 
 SECTION = Section("02", "A title", "sec-02-title")
 PROBE = Probe("a probe", lambda g: Case(()), hidden=False, also=frozenset({"inputs"}))
@@ -30,13 +32,17 @@ def exercise(*known):
 
 
 def outcome(expected, got, inputs=((), ())):
-    seen = [Observation(value, before) for value, before in zip((expected, got), inputs, strict=True)]
-    return Outcome(PROBE, Case(()), None, *seen, difference(*seen, PROBE))
+    shown = [Observation(value, before) for value, before in zip((expected, got), inputs, strict=True)]
+    return Outcome(PROBE, Case(()), None, *shown, difference(*shown, PROBE))
+
+
+def said(expected, got):
+    return seen(exercise(), outcome(expected, got))
 
 
 def test_numbers_that_round_alike_are_told_with_the_decimals_in_which_they_differ():
-    assert told(0.66524, 0.66458).text == "expected 0.6652, got 0.6646"
-    assert told(torch.tensor([1.0, 0.00212]), torch.tensor([1.0, 0.00214])).text.endswith("got 0.00214")
+    assert said(0.66524, 0.66458) == "expected 0.6652, got 0.6646"
+    assert said(torch.tensor([1.0, 0.00212]), torch.tensor([1.0, 0.00214])).endswith("got 0.00214")
 
 
 @given(PLAIN)
@@ -71,7 +77,7 @@ def test_two_plain_values_differ_exactly_when_python_says_so(one, other):
     ],
 )
 def test_a_difference_names_the_first_wrong_item(expected, got, text):
-    assert told(expected, got).text == text
+    assert said(expected, got) == text
 
 
 @pytest.mark.parametrize(
@@ -100,18 +106,19 @@ def test_a_short_list_is_shown_whole_and_a_long_one_is_not():
 
 def test_a_quiz_names_the_wrong_item_and_never_the_right_one():
     quiz = Probe("a quiz", lambda g: Case(()), hidden=False, quiz=True)
-    seen = Observation({"one": (3, 2), "two": (77, 5)}), Observation({"one": (3, 2), "two": (5, 6)})
-    parted = difference(*seen, quiz)
-    assert parted.text == "at key 'two': (5, 6) is not it"
-    report = render(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *seen, parted),)))
+    shown = Observation({"one": (3, 2), "two": (77, 5)}), Observation({"one": (3, 2), "two": (5, 6)})
+    parted = difference(*shown, quiz)
+    report = render(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *shown, parted),)))
+    assert (parted.where, parted.expected, parted.got) == ((Part("key", "two"),), (77, 5), (5, 6))
+    assert "at key 'two': (5, 6) is not it" in report
     assert "(5, 6) is not it" in report and "77" not in report
 
 
 def test_a_hidden_difference_in_a_list_shows_no_value():
     hidden = Probe("hidden", lambda g: Case(()))
     for expected, got in (([4, 77], [4, 5]), ([4, 77], [4]), ({"k77": 1}, {"k": 1}), ([("k77",)], ["k"])):
-        seen = Observation(expected), Observation(got)
-        one = Outcome(hidden, Case(()), None, *seen, difference(*seen, hidden))
+        shown = Observation(expected), Observation(got)
+        one = Outcome(hidden, Case(()), None, *shown, difference(*shown, hidden))
         report = " ".join(render(Verdict(exercise(), True, (one,))).split())
         assert "77" not in report
         assert "came back" in report or "other keys" in report

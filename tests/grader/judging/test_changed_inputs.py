@@ -6,7 +6,8 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import render
+from autograder.judging.report import render
+from autograder.judging.words import explanation
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 WRONG = {  # exercise, answer, the argument that it changes
@@ -52,7 +53,7 @@ def test_a_right_answer_that_changes_its_argument_loses_what_asks_for_that_and_h
     body = "A = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)\n    Q.data.zero_()\n    return A"
     verdict = verdict_on("attention-weights", body)
     assert 0 < verdict.points < verdict.possible
-    assert "Q was changed by your code" in verdict.explanation()
+    assert "Q was changed by your code" in explanation(verdict)
 
 
 def test_a_learners_own_check_says_what_a_hidden_one_will_find():
@@ -71,7 +72,7 @@ def test_a_learners_own_check_says_nothing_where_nothing_changed():
 )
 def test_the_text_of_a_learners_own_exception_is_left_as_it_is(error):
     verdict = verdict_on("build-vocab", f"raise TypeError({error!r})")
-    assert error in verdict.explanation()
+    assert error in explanation(verdict)
     assert error in " ".join(render(verdict).split())
 
 
@@ -80,7 +81,7 @@ def test_a_right_result_of_an_odd_layout_is_a_wrong_type_said_in_words(made):
     body = f"return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1).{made}"
     verdict = verdict_on("attention-weights", body)
     assert verdict.visible_points == 0
-    assert "to_dense" in verdict.explanation() and "tensor" in verdict.explanation()
+    assert "to_dense" in explanation(verdict) and "tensor" in explanation(verdict)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_try_runs_the_notebooks_set_up_cells_first(try_files):
     [
         ("def attention_weights(Q, K)\n    return Q\n", "SyntaxError"),
         ("import sys\nsys.exit()\n", "SystemExit"),
-        ("import os\nos._exit(0)\n", "could not be checked: the notebook's process ended"),
+        ("import os\nos._exit(0)\n", "Not checked: the notebook's process ended"),
         ("import os\ndef attention_weights(Q, K):\n    os._exit(0)\n", "the notebook's process ended"),
         ("x = 1 / 0\n", "ZeroDivisionError"),
         ("", "There is no attention_weights"),

@@ -15,7 +15,10 @@ from autograder.judging import observe
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import MAX_CALLBACK_NUMBERS, LocalPeer, PeerGone, RemotePeer
-from autograder.judging.verdict import Verdict, as_record, render
+from autograder.judging.record import as_record
+from autograder.judging.report import render
+from autograder.judging.verdict import Verdict
+from autograder.judging.words import explanation, seen
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISES = [catalogue.find(name) for name in ("attention-weights", "self-attention", "encode-decode", "build-vocab")]
@@ -70,6 +73,7 @@ def judged(exercise, forge: Callable[[dict], Any], source: str = "") -> Verdict:
     namespace = namespace_of(source) if source else dict(exercise.reference)
     verdict = judge(exercise, ForgingPeer(namespace, forge), KEY)
     assert isinstance(render(verdict), str) and as_record(verdict)["exercise"] == exercise.id
+    assert all(seen(exercise, outcome) for outcome in verdict.outcomes if not outcome.passed)
     return verdict
 
 
@@ -124,7 +128,7 @@ def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():
         lambda reply: {**reply, "parameters": shape} if "parameters" in reply else reply,
     )
     assert verdict.points == 0
-    assert "more than 8 axes" in verdict.explanation()
+    assert "more than 8 axes" in explanation(verdict)
 
 
 @settings(derandomize=True, deadline=None, max_examples=250)
@@ -153,7 +157,7 @@ def test_inputs_too_few_or_too_many_are_a_wrong_answer(more):
     exercise = catalogue.find("attention-weights")
     verdict = judged(exercise, lambda reply: {**reply, "inputs": more} if "inputs" in reply else reply)
     assert verdict.points == 0
-    assert "cannot be read" in verdict.explanation()
+    assert "cannot be read" in explanation(verdict)
 
 
 def test_a_line_that_is_no_number_is_none():

@@ -8,8 +8,12 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Evidence
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import Hearing, draw_key, judge
+from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalPeer, PeerGone
-from autograder.judging.verdict import as_record, not_checked, render
+from autograder.judging.record import as_record
+from autograder.judging.report import render
+from autograder.judging.verdict import not_checked
+from autograder.judging.words import known as said_of_it
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISE = catalogue.find("attention-weights")
@@ -82,7 +86,7 @@ def test_a_forbidden_call_is_a_state():
 
 def test_a_message_that_begins_like_one_of_ours_is_no_state():
     """The state was read from the first words of the message, which an answer's error may begin with."""
-    stopped = "Not checked: I say so."
+    stopped = [Raised("Not checked", "I say so.")]
     verdict = judge(EXERCISE, LocalPeer({}), KEY, stopped=stopped)
     assert as_record(verdict)["state"] == "missing" and as_record(verdict)["checked"]
 
@@ -98,5 +102,5 @@ def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
     known = replace(EXERCISE.wrong[0], message="What it is.", quotes=lambda evidence: evidence.got.sum())
     verdict = judge(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
     odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
-    assert odd.known == "What it is."
+    assert said_of_it(odd) == "What it is."
     assert "What it is." in render(odd)

@@ -14,7 +14,8 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import Verdict, not_checked, render
+from autograder.judging.report import render
+from autograder.judging.verdict import Forbidden, Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -32,7 +33,7 @@ ROSTER = [
     Work("eve", "Eve", "Park", answers=answer_cells(sample_class.ROOT, "exercises", ASSIGNMENT)),
     Work("fay", answers={}, verdicts={"attend": not_checked(catalogue.find("attend"), "time ran out")}),
     Work("gil", answers={}, repaired="The file could not be read as a notebook: it ends early."),
-    Work("hal", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, message="attend: einsum is not allowed here.", forbidden=True)}),
+    Work("hal", answers={}, verdicts={"attend": Verdict(catalogue.find("attend"), True, unasked=Forbidden(("attend: einsum is not allowed here.",)))}),
     Work("ian", answers={"attend": "def atend(W, V):\n    return W @ V\n"}),
     Work("jon", answers=mistaken("attention-weights", "exponential without care")),
     Work("ida", "Ida", "Absent", answers=None),

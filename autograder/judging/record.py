@@ -1,4 +1,5 @@
-"""What a verdict rests on, for appeals and regrades: one line of JSON for each, in classroom/verdicts.jsonl."""
+"""What is kept of a verdict: plain values beside its report; for appeals and regrades, what it rests on, as a line of
+JSON in classroom/verdicts.jsonl."""
 
 import functools
 import importlib.metadata
@@ -10,12 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from autograder.judging.question import seed_of
-from autograder.judging.verdict import Verdict, as_record
+from autograder.judging.verdict import NOT_CHECKED, NotChecked, Verdict
+from autograder.judging.words import explanation, seen
 
 NAME = "verdicts.jsonl"
 
 
-def record(root: Path, student: str, assignment: str, key: bytes, verdict: Verdict) -> None:
+def as_record(verdict: Verdict) -> dict[str, Any]:
+    """What is kept of a verdict beside its report: plain values, nothing of a hidden input."""
+    found = verdict.misconception
+    return {
+        "exercise": verdict.exercise.id,
+        "points": verdict.points,
+        "state": verdict.state,
+        "excused": verdict.excused,
+        "passed": verdict.passed,
+        "blank": verdict.blank,
+        "forbidden": verdict.forbidden,
+        "asked": bool(verdict.outcomes),
+        "checked": verdict.state != NOT_CHECKED,
+        "reason": verdict.unasked.reason if isinstance(verdict.unasked, NotChecked) else "",
+        "misconception": found.name if found else None,
+        "message": explanation(verdict),
+    }
+
+
+def add_to_log(root: Path, student: str, assignment: str, key: bytes, verdict: Verdict) -> None:
     """Add a verdict. Teachers only: the seeds give the hidden inputs away.
 
     key: from which the inputs were drawn (see `judge.draw_key`).
@@ -32,7 +53,7 @@ def record(root: Path, student: str, assignment: str, key: bytes, verdict: Verdi
                 "hidden": outcome.probe.hidden,
                 "seed": seed_of(key, verdict.exercise, outcome.probe),
                 "passed": outcome.passed,
-                "difference": outcome.difference.text if outcome.difference else None,
+                "difference": seen(verdict.exercise, outcome) if outcome.difference else None,
             }
             for outcome in verdict.outcomes
         ],

@@ -1,0 +1,88 @@
+"""Sentences about what was noticed in an answer whose mistake nobody knows."""
+
+import inspect
+from collections.abc import Sequence
+
+from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.numbers import number
+from autograder.judging.noticed import Noticed
+from autograder.judging.observation import Outcome
+
+LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
+    0: ("numbers of each row", "number of each row"),
+    1: ("rows", "row"),
+    2: ("items of the batch", "item of the batch"),
+}
+FIXED = {
+    "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
+    "each call, or kept from one call to the next.",
+    "constant": "Every number of your result is the same one.",
+    "signs": "The sizes of all numbers are right; some of the signs are not.",
+    "only these sizes": "It is right for the sizes of the example and wrong for others: is one of them written into "
+    "the code as a number?",
+    "an axis of size 1": "It fails only where an axis has the size 1: squeeze() takes such an axis away, and a special "
+    "case for it can be wrong by itself.",
+    "no gradient": "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), "
+    "no_grad, numpy, torch.tensor(...) of a result?",
+    "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as dividing "
+    "by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
+    "reshape can.",
+    "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",
+}
+SAID = ("changed", "inputs")  # a fact that the words for such a difference say already
+IN_PLACE = (
+    "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name that ends "
+    "in _, += and [...] = write in place; so do append, pop and setdefault."
+)
+
+
+def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]) -> str:
+    """What was noticed, as sentences. outcome: the first failure; of a hidden one no number is said."""
+    told = (fact for fact in noticed if (fact.kind, outcome.difference.kind) != SAID)
+    return " ".join(_sentence(exercise, outcome, fact) for fact in told)
+
+
+def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
+    if fact.kind == "changed":
+        return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
+    if fact.kind == "ignored":
+        name = _argument(exercise, outcome, fact)
+        return f"Your result does not depend on {name}: with other numbers in it, the same comes back."
+    said = FIXED.get(fact.kind) or _pattern(fact, outcome.probe.hidden)
+    return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
+
+
+def _pattern(fact: Noticed, hidden: bool) -> str:
+    match fact.kind:
+        case "transposed":
+            return f"These are the right numbers with axes {fact.axis} and {fact.axes} exchanged."
+        case "scaled" if fact.factor == -1:
+            return "Every number has the opposite sign."
+        case "scaled":
+            factor = "a constant" if hidden else number(fact.factor)
+            return f"Every number is {factor} times the right one."
+        case "offset":
+            more = "by the same amount" if hidden else f"by {number(abs(fact.factor))}"
+            return f"Every number is too {'large' if fact.factor > 0 else 'small'} {more}."
+        case "alike":
+            return f"All {_along(fact)[0]} are the same in your result."
+        case "first only":
+            return f"Only the first {_along(fact)[1]} is right."
+        case "reversed":
+            return f"These are the right numbers in the opposite order along axis {fact.axis}."
+        case "shifted":
+            return f"These are the right numbers moved by one place along axis {fact.axis}."
+        case kind:  # only the first, only the last
+            return f"Everything is right but the {kind.removeprefix('only the ')} {_along(fact)[1]}."
+
+
+def _along(fact: Noticed) -> tuple[str, str]:
+    return LINES.get(fact.axes - 1 - fact.axis, (f"slices along axis {fact.axis}", f"slice along axis {fact.axis}"))
+
+
+def _argument(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
+    reference = exercise.reference[outcome.case.function or exercise.names[0]]
+    function = reference.forward if isinstance(reference, type) else reference
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    return names[fact.argument] if fact.argument < len(names) else f"argument {fact.argument + 1}"

@@ -1,0 +1,64 @@
+"""Values as a sentence names or quotes them."""
+
+from typing import Any
+
+import torch
+
+from autograder.inside import wire
+from autograder.judging.compare import number
+
+MAX_DECIMALS = 9
+
+
+def called(value: Any) -> str:
+    """What a value is, for a sentence: a learner reads it."""
+    if value is None:
+        return "None (a function without `return` gives None)"
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)} items"
+    if isinstance(value, dict):
+        return f"a dictionary of {len(value)} items"
+    if isinstance(value, wire.Opaque):
+        kind = value.description.removeprefix("builtins.") or wire.UNREAD
+        article = "an" if kind[0] in "aeiou" else "a"
+        return kind if kind == value.description else f"{article} {kind}"  # a set, a map, an ellipsis
+    return f"a {type(value).__name__}"
+
+
+def cut(text: str, longest: int = 60) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """As it is written in torch, without the module."""
+    return str(dtype).removeprefix("torch.")
+
+
+def written(tensor: torch.Tensor, index: tuple[int, ...]) -> str:
+    """One number of a tensor: whole numbers and truth values as they are, others as `number` writes them."""
+    value = tensor[index].item()
+    return number(value) if tensor.is_floating_point() else str(value)
+
+
+def tensors_apart(one: torch.Tensor, other: torch.Tensor, index: tuple[int, ...]) -> tuple[str, str]:
+    """The same place of two tensors, with as many decimals as it takes to see that they differ."""
+    if not (one.is_floating_point() and other.is_floating_point()):
+        return written(one, index), written(other, index)
+    return numbers_apart(one[index].item(), other[index].item())
+
+
+def numbers_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers, with as many decimals as it takes to see that they differ."""
+    texts = number(one), number(other)
+    for decimals in range(4, MAX_DECIMALS + 1):
+        if texts[0] != texts[1] or one == other:
+            break
+        texts = f"{one:.{decimals}f}", f"{other:.{decimals}f}"
+    return texts

@@ -1,0 +1,73 @@
+"""What is noticed in an answer whose mistake nobody knows."""
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import judge
+from autograder.judging.noticed import Noticed, notice
+from autograder.judging.observe import LocalPeer
+
+PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
+
+
+def noticed(exercise, source: str) -> list[Noticed]:
+    """What is noticed in the values of an answer; a known mistake would be named before."""
+    return notice(judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
+
+
+def changed(expression: str) -> str:
+    return f"def attend(W, V):\n    Z = W @ V\n    return {expression}\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "axis"),
+    [
+        ("Z * 3", "scaled", None),
+        ("Z - 0.25", "offset", None),
+        ("-Z", "scaled", None),
+        ("Z.abs()", "signs", None),
+        ("Z.flip(-1)", "reversed", 2),
+        ("Z.roll(1, -1)", "shifted", 2),
+        ("Z.mT", "transposed", 1),
+        ("Z[:, :1].expand_as(Z)", "alike", 1),
+        ("Z[..., :1].expand_as(Z)", "alike", 2),
+        ("torch.zeros_like(Z) + Z[0, 0, 0]", "constant", None),
+        ("torch.cat([Z[:, :-1], Z[:, -1:] * 2], dim=1)", "only the last", 1),
+        ("torch.cat([Z[:, :1] * 2, Z[:, 1:]], dim=1)", "only the first", 1),
+    ],
+)
+def test_a_pattern_of_the_values_is_seen(expression, kind, axis):
+    found = noticed(ATTEND, changed(expression))
+    assert (kind, axis) in [(fact.kind, fact.axis) for fact in found]
+
+
+def test_a_right_answer_shows_nothing_and_noise_no_pattern():
+    assert noticed(ATTEND, changed("Z")) == []
+    assert [fact.kind for fact in noticed(ATTEND, changed("torch.sin(17 * Z)"))] == []
+
+
+def test_an_argument_that_was_changed_is_said_first():
+    found = noticed(ATTEND, "def attend(W, V):\n    V.sub_(V.mean(1, keepdim=True))\n    return W @ V\n")
+    assert found[0].kind == "changed" and found[0].argument == 1
+
+
+def test_right_for_the_sizes_of_the_example_alone():
+    asked = [tuple(probe.draw(torch.Generator()).arguments[1].shape) for probe in ATTEND.visible]
+    source = f"def attend(W, V):\n    return W @ V if tuple(V.shape) in {asked} or 1 in W.shape else W @ V + V.sum()\n"
+    assert "only these sizes" in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        ("1 in W.shape", "an axis of size 1"),
+        ("V.dtype == torch.float64", "float64"),
+        ("not V.is_contiguous()", "transposed in memory"),
+        ("V.requires_grad", "another gradient"),
+    ],
+)
+def test_what_failing_probes_have_in_common_is_seen(condition, kind):
+    source = f"def attend(W, V):\n    return W @ V + (({condition}) * W.sum().item() ** 2)\n"
+    assert kind in [fact.kind for fact in noticed(ATTEND, source)]
