@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, _letters, _returned, sections
+from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.catalogue.parts import UNTOUCHED, known, right
 from transformer_ref.text import byte_pair_encoding
@@ -20,7 +20,7 @@ def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
 def _drawn_word(g: torch.Generator, word: str, *merges: str) -> Case:
     """The same word and merges ("t h" is a pair) in other letters of the same order; "?" is a letter no merge has."""
     plain = sorted(set("".join([word, *merges])) - set(" </?>"))
-    table = dict(zip(plain, _letters(g, *plain), strict=True)) | {"?": "éñßø"[int(torch.randint(4, (), generator=g))]}
+    table = dict(zip(plain, letters(g, *plain), strict=True)) | {"?": "éñßø"[int(torch.randint(4, (), generator=g))]}
 
     def written(text: str) -> str:
         return (
@@ -117,7 +117,7 @@ EXERCISE = Exercise(
             """From the left you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in
             which they were learned*; what an early merge took is no longer there for a longer one.""",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "longest piece, from the end",
@@ -142,28 +142,28 @@ EXERCISE = Exercise(
             _cut(best="max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"),
             "Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first goes first.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "order of the word",
             _cut(best="present[0]"),
             "You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned *first* goes first, wherever it stands.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "last learned first",
             _cut(best="max(present, key=rank.get)"),
             "Of the pairs present you merged the one learned *last*. The list is in order of learning: its first pair has the right of way.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "alphabetical order",
             _cut(best="min(present)"),
             "Of the pairs present you merged the smallest. The alphabet decided ties while learning; now only the order of learning counts.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "one reading of the word",
@@ -182,7 +182,7 @@ EXERCISE = Exercise(
             """,
             "The word was read once. Merges build on each other: est</w> needs est, which needs es. Go on until no pair of the word is a merge.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "one merge only",
@@ -204,35 +204,35 @@ EXERCISE = Exercise(
             """,
             "You stopped after one merge. Go on until no pair of the word is a merge: `return` inside a loop ends all of it.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "</w> forgotten",
             _cut(start="list(word)"),
             "The end mark </w> is missing. The function appends it: that is how the est of widest differs from the est of estate.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "</w> taken off",
             _cut(result='[piece.removesuffix("</w>") for piece in pieces if piece != "</w>"]'),
             "You took </w> off at the end. It stays: without it nobody knows where the word stops and the next begins.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "</w> dropped when alone",
             _cut(result='[piece for piece in pieces if piece != "</w>"]'),
             "Where </w> stayed a piece of its own you left it out. It belongs to the word: without it nobody knows where the word stops.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "</w> as four letters",
             _cut(start='list(word + "</w>")'),
             "The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not to the text.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "nothing merged",
@@ -262,7 +262,7 @@ EXERCISE = Exercise(
             _cut(start='list(word[:-1]) + [word[-1] + "</w>"]'),
             "Your word begins with its last letter and </w> as one piece. Here </w> is a symbol of its own, and merges such as ('est', '</w>') wait for it.",
             RULES,
-            _returned,
+            returned,
         ),
         known(
             "unknown letter crashes",
@@ -280,14 +280,14 @@ EXERCISE = Exercise(
             _cut(start='[c if any(c in a + b for a, b in merges) else "<unk>" for c in word] + ["</w>"]'),
             "A letter that no merge has seen became <unk>. It stays itself, a piece of its own; turning pieces into ids comes later.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "unknown letter left out",
             _cut(start='[c for c in word if any(c in a + b for a, b in merges)] + ["</w>"]'),
             "A letter that no merge has seen vanished. All pieces together must spell the word again.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "only the first place",
@@ -322,7 +322,7 @@ EXERCISE = Exercise(
             """,
             "After a merge your reading moved on by one piece and met the second half again, so letters came back twice. A merged pair is passed over whole.",
             RULES,
-            _returned,
+            returned,
         ),
         known(
             "text replaced",
@@ -395,7 +395,7 @@ EXERCISE = Exercise(
             """,
             "</w> was added after the merges, so none of them could take it up. It stands at the end of the word from the beginning.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "merges read backwards",
@@ -412,7 +412,7 @@ EXERCISE = Exercise(
             """,
             "The merges were tried from the last learned to the first. The list is in order of learning: its first pair has the right of way.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "last piece lost",
@@ -433,7 +433,7 @@ EXERCISE = Exercise(
             """,
             "Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces together must spell the word again.",
             CUT,
-            _returned,
+            returned,
         ),
         known(
             "list grows shorter under the loop",

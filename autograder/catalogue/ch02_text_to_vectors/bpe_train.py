@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, _choose, _letters, sections
+from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Probe
 from autograder.catalogue.parts import UNTOUCHED, known, right
 from transformer_ref.text import byte_pair_encoding
@@ -18,8 +18,8 @@ def bpe_train(corpus: dict[str, int], n: int) -> list[tuple[str, str]]:
 def _drawn_corpus(g: torch.Generator, corpus: dict[str, int], n: int, most: int = 6) -> Case:
     """The same corpus in other letters of the same order, every count times one number: equal ties, other text."""
     factor = int(torch.randint(1, most + 1, (), generator=g))
-    words = _letters(g, *corpus)
-    shuffled = _choose(g, 0, len(words), len(words))
+    words = letters(g, *corpus)
+    shuffled = choose(g, 0, len(words), len(words))
     counts = list(corpus.values())
     return Case(({words[place]: counts[place] * factor for place in shuffled}, n))
 
@@ -29,7 +29,7 @@ def _small_corpus(g: torch.Generator) -> Case:
     words = {
         "".join("abc"[n] for n in torch.randint(3, (size,), generator=g).tolist()) for size in (2, 3, 3, 4, 5, 6, 6)
     }
-    words = _letters(g, *sorted(words))
+    words = letters(g, *sorted(words))
     return Case(({word: int(torch.randint(1, 6, (), generator=g)) for word in words}, 8))
 
 

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import torch
 
-from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, _choose, _letters, _returned, sections
+from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, choose, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise, Misconception, Probe, Section
 from autograder.catalogue.parts import UNTOUCHED, known, right
 
@@ -46,8 +46,8 @@ def decode(ids, vocab):
 
 def _other_ids(g: torch.Generator, *words: str) -> tuple[list[str], dict[str, int]]:
     """Words with drawn letters, and a vocabulary in which no special token has its usual id."""
-    drawn = _letters(g, *words)
-    numbers = _choose(g, 10, 40, len(words) + 4)
+    drawn = letters(g, *words)
+    numbers = choose(g, 10, 40, len(words) + 4)
     return drawn, dict(zip([*drawn[:2], "<eos>", "<unk>", *drawn[2:], "<pad>", "<bos>"], numbers, strict=True))
 
 
@@ -152,7 +152,7 @@ EXERCISE = Exercise(
             """,
             "The unknown word vanished, and the sentence is a word shorter. It keeps its place, as <unk>.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "unknown word as 0",
@@ -163,7 +163,7 @@ EXERCISE = Exercise(
             """,
             "The unknown word became 0, which is the id of another token (here <pad>). Ask the vocabulary for the id of <unk>.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "unknown word as 3",
@@ -193,7 +193,7 @@ EXERCISE = Exercise(
             """,
             "The end symbol is missing. Without it a model cannot know, and never learns, where a sentence ends.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "<eos> always",
@@ -203,7 +203,7 @@ EXERCISE = Exercise(
             """,
             "<eos> came although add_eos was False: the argument is never looked at.",
             ENCODE,
-            _returned,
+            returned,
         ),
         _coded(
             "<bos> added",
@@ -214,7 +214,7 @@ EXERCISE = Exercise(
             """,
             "Nobody asked for <bos>. A source sentence goes without it; chapter 10 puts it before the decoder's input.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "<eos> in front",
@@ -225,7 +225,7 @@ EXERCISE = Exercise(
             """,
             "The end symbol stands at the beginning. It comes after the last word.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "what append returns",
@@ -248,7 +248,7 @@ EXERCISE = Exercise(
             """,
             "The unknown word became None: that is what get gives when it is not told what else to give. The id of <unk> belongs there.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "<eos> as a word",
@@ -259,7 +259,7 @@ EXERCISE = Exercise(
             """,
             "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the vocabulary.",
             ENCODE,
-            _returned,
+            returned,
         ),
         _coded(
             "the caller's tokens changed",
@@ -281,7 +281,7 @@ EXERCISE = Exercise(
             """,
             "The unknown word was given a new id. The table of vectors has no row for it: once built, a vocabulary is closed.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "a tensor instead of a list",
@@ -302,7 +302,7 @@ EXERCISE = Exercise(
             """,
             "Text after the end symbol must be dropped. A model goes on producing something after it has finished, and that is noise.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "the vocabulary asked for an id",
@@ -346,7 +346,7 @@ EXERCISE = Exercise(
             """,
             "Your text runs up to the *last* <eos>. The first one ends it.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "special tokens printed",
@@ -362,7 +362,7 @@ EXERCISE = Exercise(
             """,
             "You stop in time, but special tokens stand in the text. They are signs for the model; a reader never sees them.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "<eos> printed",
@@ -379,7 +379,7 @@ EXERCISE = Exercise(
             """,
             "The end symbol itself is in your text. It ends the sentence and is not part of it.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "everything printed",
@@ -390,7 +390,7 @@ EXERCISE = Exercise(
             """,
             "Every id came back as its token, special ones included. The text ends at the first <eos>, and special tokens are no part of it.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "<unk> printed",
@@ -407,7 +407,7 @@ EXERCISE = Exercise(
             """,
             "<unk> stands in your text. It is special too: all four are dropped.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "special ids written in",
@@ -493,7 +493,7 @@ EXERCISE = Exercise(
             """,
             "<eos> stands after every word: it was added inside the loop. It comes once, when all words are done.",
             ENCODE,
-            _returned,
+            returned,
         ),
         _coded(
             "the first id taken for <bos>",
@@ -510,7 +510,7 @@ EXERCISE = Exercise(
             """,
             "The first id was dropped, whatever it is. It need not be <bos>: look at each id.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "only pads dropped",
@@ -521,7 +521,7 @@ EXERCISE = Exercise(
             """,
             "Of the special tokens only <pad> was dropped. None of the four belongs to the text, and the first <eos> ends it.",
             SPECIAL,
-            _returned,
+            returned,
         ),
         _coded(
             "one of each special dropped",

@@ -129,7 +129,7 @@ EXERCISE = Exercise(
         wrong("filled with the last word", LISTS.but("[pad]", "[seq[-1]]"), PAD,
               """The short sentences were filled up with their last token. A model would read it as text; only pad can be
               recognized and hidden.""", quotes=second_row),
-        wrong("not padded at all", LISTS.but(BATCH, "torch.tensor(seqs)"), PAD,
+        wrong("not padded at all", LISTS.but(ROW, "seq"), PAD,
               "torch.tensor wants a rectangle, and sentences are not equally long. Make the lists equally long first."),
         wrong("only lists", LISTS.but("list(seq)", "seq"), PAD,
               "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come as either."),
