@@ -34,11 +34,9 @@ def inputs(g: torch.Generator, min_freq: int, *lines: str, specials: list[str] =
 def many_words(g: torch.Generator) -> Case:
     """Eighteen words, nine of which occur once, so that there are many ties."""
     alphabet = "abcdefgh"
-    words = [f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)]
-    words = letters(g, *words)
-    counts = [1] * 9 + [2] * 4 + [3] * 3 + [5, 7]
-    text = [word for word, count in zip(words, counts, strict=True) for _ in range(count)]
-    text = [text[place] for place in torch.randperm(len(text), generator=g).tolist()]
+    words = letters(g, *[f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)])
+    text = [word for word, count in zip(words, [1] * 9 + [2] * 4 + [3] * 3 + [5, 7], strict=True) for _ in range(count)]
+    text = [text[place] for place in choose(g, 0, len(text), len(text))]
     return Case(([text[:7], text[7:8], text[8:21], text[21:]], 1, SPECIALS))
 
 

@@ -204,6 +204,7 @@ EXERCISE = Exercise(
     hints=(
         "who decides how wide the rectangle is, and what stands in the cells that no sentence reaches?",
         "B lists of different lengths become (B, T), T the length of the longest, dtype long. Each row: its tokens, then pads.",
-        "T = the largest length; for each sentence make a new row: the tokens, then T minus its length pads; turn the rows into one tensor.",
+        "T = the largest length; for each sentence make a new row: the tokens, then T minus its length pads; turn the rows "
+            "into one tensor.",
     ),
 )
