@@ -1,13 +1,13 @@
-"""02.1 build_vocab."""
+"""02.1: a number for every word, the same one in every run."""
 
 from collections import Counter
-from textwrap import dedent
 
 import torch
 
-from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, _choose, _letters, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise, Probe
-from autograder.catalogue.parts import UNTOUCHED, known, right
+from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, choose, letters, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
 
 SPECIAL, TIES, VOCABULARY = sections("specials ties vocabulary")
 
@@ -20,34 +20,33 @@ def build_vocab(sentences: list[list[str]], min_freq: int, specials: list[str]) 
     return {token: id for id, token in enumerate(tokens)}
 
 
-def _split(*lines: str) -> list[list[str]]:
-    return [line.split() for line in lines]
+def written(min_freq: int, *lines: str) -> Case:
+    return Case(([line.split() for line in lines], min_freq, SPECIALS))
 
 
-def _many_words(g: torch.Generator) -> Case:
+def inputs(g: torch.Generator, min_freq: int, *lines: str, specials: list[str] = SPECIALS) -> Case:
+    """Lines whose lower-case words are written with other letters of the same order; other words stay."""
+    words = sorted({word for line in lines for word in line.split() if word.islower() and word.isalpha()})
+    table = dict(zip(words, letters(g, *words), strict=True))
+    return Case(([[table.get(word, word) for word in line.split()] for line in lines], min_freq, list(specials)))
+
+
+def many_words(g: torch.Generator) -> Case:
     """Eighteen words, nine of which occur once, so that there are many ties."""
     alphabet = "abcdefgh"
-    words = [f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in _choose(g, 0, 64, 18)]
-    words = _letters(g, *words)
-    counts = [1] * 9 + [2] * 4 + [3] * 3 + [5, 7]
-    text = [word for word, count in zip(words, counts, strict=True) for _ in range(count)]
-    text = [text[place] for place in torch.randperm(len(text), generator=g).tolist()]
+    words = letters(g, *[f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)])
+    text = [word for word, count in zip(words, [1] * 9 + [2] * 4 + [3] * 3 + [5, 7], strict=True) for _ in range(count)]
+    text = [text[place] for place in choose(g, 0, len(text), len(text))]
     return Case(([text[:7], text[7:8], text[8:21], text[21:]], 1, SPECIALS))
 
 
-def _drawn_lines(g: torch.Generator, *lines: str) -> list[list[str]]:
-    """Lines whose lower-case words are written with other letters of the same order; other words stay."""
-    words = sorted({word for line in lines for word in line.split() if word.islower() and word.isalpha()})
-    table = dict(zip(words, _letters(g, *words), strict=True))
-    return [[table.get(word, word) for word in line.split()] for line in lines]
+def capitals(g: torch.Generator) -> Case:
+    """Two of the words stand there with a capital letter, too."""
+    sentences = inputs(g, 1, "the end the start", "the end of the start the", "end").arguments[0]
+    return Case(([*sentences, [word.capitalize() for word in sentences[0][:2]]], 1, SPECIALS))
 
 
-def _capitals(g: torch.Generator) -> Case:
-    sentences = _drawn_lines(g, "the end the start", "the end of the start the", "end")
-    return Case(([*sentences, [sentences[0][0].capitalize(), sentences[0][1].capitalize()]], 1, SPECIALS))
-
-
-def _misplaced(evidence: Evidence) -> str:
+def misplaced(evidence: Evidence) -> str:
     """The first token whose number is another one."""
     wanted, got = evidence.expected, evidence.got
     for token, number in wanted.items():
@@ -56,14 +55,14 @@ def _misplaced(evidence: Evidence) -> str:
     return ""
 
 
-def _any_other_order(evidence: Evidence) -> bool:
+def any_other_order(evidence: Evidence) -> bool:
     """Whether the right words have the right ids among them, only in another order, and the specials their own."""
     wanted, got, specials = evidence.expected, evidence.got, evidence.arguments[2]
     same = set(got) == set(wanted) and sorted(got.values()) == sorted(wanted.values())
     return same and got != wanted and all(got[token] == wanted[token] for token in specials)
 
 
-def _shared_id(evidence: Evidence) -> str:
+def shared_id(evidence: Evidence) -> str:
     by_id: dict[int, str] = {}
     for token, number in evidence.got.items():
         if number in by_id:
@@ -72,405 +71,160 @@ def _shared_id(evidence: Evidence) -> str:
     return ""
 
 
-def _ordered(key: str, condition: str = "count >= min_freq and word not in specials", start: str = "") -> str:
-    """A build_vocab that sorts its words by this key."""
-    return dedent(f"""
-        from collections import Counter
+RIGHT = answer("""
+    from collections import Counter
 
-        def build_vocab(sentences, min_freq, specials):
-            counts = Counter(word for sentence in sentences for word in sentence)
-            words = [word for word, count in counts.items() if {condition}]
-            words = sorted(words, key=lambda word: {key})
-            return {{token: id for id, token in enumerate([*specials, *words]{start})}}
-    """)
+    def build_vocab(sentences, min_freq, specials):
+        counts = Counter(word for sentence in sentences for word in sentence)
+        words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
+        words = sorted(words, key=lambda word: (-counts[word], word))
+        tokens = [*specials, *words]
+        return {token: id for id, token in enumerate(tokens)}
+""")
+KEY, TOKENS = "(-counts[word], word)", "[*specials, *words]"
+SORTED, NUMBERED = f"words = sorted(words, key=lambda word: {KEY})", "{token: id for id, token in enumerate(tokens)}"
+SPECIALS_NUMBERED = "{token: id for id, token in enumerate(specials)}"
 
+ONE_BY_ONE = answer("""
+    from collections import Counter
+
+    def build_vocab(sentences, min_freq, specials):
+        vocab = {token: id for id, token in enumerate(specials)}
+        counts = Counter(word for sentence in sentences for word in sentence)
+        for place, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word))):
+            if counts[word] >= min_freq and word not in vocab:
+                vocab[word] = len(vocab)
+        return vocab
+""")
 
 EXERCISE = Exercise(
     id="build-vocab",
     number="02.1",
+    reference=build_vocab,
     visible_points=1,
     hidden_points=2,
+    difficulty=1,
+    minutes=15,
     section=VOCABULARY,
-    reference=build_vocab,
     probes=(
-        Probe(
-            "three sentences, every word",
-            lambda g: Case(
-                (_split("we closed the windows", "we bought the windows", "the computer"), 1, SPECIALS),
-            ),
-            hidden=False,
-        ),
-        Probe(
-            "words seen at least twice",
-            lambda g: Case((_split("the dog saw the cat", "a cat", "the the dog"), 2, SPECIALS)),
-            hidden=False,
-        ),
-        Probe(
-            "a special token inside the text",
-            lambda g: Case((_split("so <unk> it is", "<unk> is <unk>"), 1, SPECIALS)),
-            hidden=False,
-        ),
-        Probe("many words, many ties", _many_words),
-        Probe(
-            "other special tokens",
-            lambda g: Case(
-                (_drawn_lines(g, "ba ab ba <s> ca", "ca da <pad> ba", "<pad> ea da <s>"), 2, ["</s>", "<s>", "[MASK]"])
-            ),
-        ),
-        Probe("capital letters", _capitals),
-        Probe("one sentence of one word", lambda g: Case((_drawn_lines(g, "word"), 1, SPECIALS))),
-        Probe("no word is frequent enough", lambda g: Case((_drawn_lines(g, "ab ba ab", "ba ca"), 9, SPECIALS))),
-        Probe(
-            "nothing else is touched",
-            lambda g: Case((_drawn_lines(g, "ca ab ca", "ba ca ab"), 1, list(SPECIALS))),
-            also=UNTOUCHED,
-        ),
+        visible("three sentences, every word", written(1, "we closed the windows", "we bought the windows", "the computer")),
+        visible("words seen at least twice", written(2, "the dog saw the cat", "a cat", "the the dog")),
+        visible("a special token inside the text", written(1, "so <unk> it is", "<unk> is <unk>")),
+        hidden("many words, many ties", many_words),
+        hidden("other special tokens", inputs, 2, "ba ab ba <s> ca", "ca da <pad> ba", "<pad> ea da <s>",
+               specials=["</s>", "<s>", "[MASK]"]),
+        hidden("capital letters", capitals),
+        hidden("one sentence of one word", inputs, 1, "word"),
+        hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca"),
+        hidden("nothing else is touched", inputs, 1, "ca ab ca", "ba ca ab", also=UNTOUCHED),
     ),
     wrong=(
-        known(
-            "specials last",
-            """
-            from collections import Counter
-
+        wrong("specials last", RIGHT.but(TOKENS, "[*words, *specials]"), SPECIAL,
+              """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever the text
+              is and however much of it is added.""", quotes=misplaced),
+        wrong("ties by first appearance", RIGHT.but(KEY, "-counts[word]"), TIES,
+              """The frequent words are in place. Among words that occur equally often yours stand in the order of the text, so
+              the same sentences in another order would give other ids. Ties go by alphabet.""", quotes=misplaced),
+        wrong("ties backwards", RIGHT.but(KEY, "(counts[word], word), reverse=True"), TIES,
+              """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the last
+              came first. Count falls, the alphabet rises.""", quotes=misplaced),
+        wrong("alphabet only", RIGHT.but(KEY, "word"), TIES,
+              "Your words are in alphabetical order. The count comes first; the alphabet decides only between equal counts.",
+              quotes=misplaced),
+        wrong("order of the text", RIGHT.without(SORTED), TIES,
+              """Ids were given out as the words came along. They go by falling count: a small id then means a frequent word, and
+              cutting the list at any place keeps the most useful ones.""", quotes=misplaced),
+        wrong("rare words first", RIGHT.but(KEY, "(counts[word], word)"), TIES,
+              "The rarest words have the smallest ids: the counts rise along your list where they should fall.", quotes=misplaced),
+        wrong("more than min_freq", RIGHT.but("count >=", "count >"), VOCABULARY,
+              """A word that occurs exactly min_freq times is missing. min_freq = 2 keeps the words seen twice: at least, not more
+              than."""),
+        wrong("min_freq ignored", RIGHT.but("count >= min_freq and ", ""), VOCABULARY,
+              "Words rarer than min_freq are in your vocabulary. They are left out, and will be read as <unk>."),
+        wrong("sentences counted instead of words", RIGHT.but("in sentence)", "in set(sentence))"), VOCABULARY,
+              """A word that stands twice in one sentence was counted once: you counted sentences that hold the word. Every
+              occurrence counts.""", quotes=misplaced),
+        wrong("words numbered from 0", RIGHT.but(
+                  NUMBERED, SPECIALS_NUMBERED + " | {word: id for id, word in enumerate(words)}"), VOCABULARY,
+              "Numbering began again at 0 after the specials. An id must say which token it was, so no two may share one.",
+              quotes=shared_id),
+        wrong("a special numbered twice", ONE_BY_ONE.but(" and word not in vocab", ""), SPECIAL,
+              """A special token stood in the text and was given a new id, although it had one. The dictionary did not grow then,
+              so the next word got the same number. A token appears once.""", quotes=shared_id),
+        wrong("gaps in the numbers", RIGHT.but(" and word not in specials", ""), SPECIAL,
+              """A special token that stood in the text was listed a second time, so its id moved and its first number belongs to
+              nobody. A token appears once, and the specials keep the numbers they had."""),
+        wrong("ids from 1", RIGHT.but("enumerate(tokens)", "enumerate(tokens, start=1)"), VOCABULARY,
+              "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.", quotes=misplaced),
+        wrong("id to word", RIGHT.but(NUMBERED, "dict(enumerate(tokens))"), VOCABULARY,
+              "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, its id the value."),
+        wrong("a list of words", RIGHT.but(NUMBERED, "tokens"), VOCABULARY,
+              """You returned the tokens as a list, in the right order. What is wanted is a dictionary: each token with its place
+              in that list."""),
+        wrong("counts instead of ids", RIGHT.but(
+                  NUMBERED, SPECIALS_NUMBERED + " | {word: counts[word] for word in words}"), VOCABULARY,
+              "The words carry their counts. A count is no id: two words that occur equally often would be the same word.",
+              quotes=shared_id),
+        wrong("lower-cased", RIGHT.but("Counter(word for", "Counter(word.lower() for"), VOCABULARY,
+              """Capital letters were made small. That may be wise or not (*US* and *us*), but it is decided when the text is cut
+              into tokens; here a token is taken as it is."""),
+        wrong("four specials written in", RIGHT.but(
+                  "counts = ", 'specials = ["<pad>", "<bos>", "<eos>", "<unk>"]\n    counts = '), SPECIAL,
+              "The special tokens that were passed in are not used: the usual four came back. Other models have others."),
+        wrong("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"), SPECIAL,
+              """Your function changed the caller's list of specials: += and extend write into the list that was passed in. The
+              next call would start with all these words as specials."""),
+        wrong("capitals among small letters", RIGHT.but(KEY, "(-counts[word], word.lower())"), TIES,
+              """Among equally frequent words you compared without regard to capitals. The rule is Python's own order of texts, in
+              which every capital comes before every small letter."""),
+        wrong("letters counted", RIGHT.but(
+                  "Counter(word", "Counter(letter").but("in sentence)", "in sentence for letter in word)"), VOCABULARY,
+              """Your tokens are single letters: one loop too many. A sentence is already a list of words, and going through a
+              word gives its letters."""),
+        wrong("no specials at all", RIGHT.but(TOKENS, "words"), SPECIAL,
+              "The special tokens are missing. They come first and are numbered like all others; the words follow."),
+        wrong("sentence after sentence", """
             def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                words = sorted(words, key=lambda word: (-counts[word], word))
-                return {token: id for id, token in enumerate([*words, *specials])}
-            """,
-            """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever
-            the text is and however much of it is added.""",
-            SPECIAL,
-            _misplaced,
-        ),
-        known(
-            "ties by first appearance",
-            _ordered("-counts[word]"),
-            """The frequent words are in place. Among words that occur equally often yours stand in the order of the
-            text, so the same sentences in another order would give other ids. Ties go by alphabet.""",
-            TIES,
-            _misplaced,
-        ),
-        known(
-            "ties backwards",
-            _ordered("(counts[word], word)", start="").replace(
-                "lambda word: (counts[word], word))", "lambda word: (counts[word], word), reverse=True)"
-            ),
-            """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the
-            last came first. Count falls, the alphabet rises.""",
-            TIES,
-            _misplaced,
-        ),
-        known(
-            "alphabet only",
-            _ordered("word"),
-            "Your words are in alphabetical order. The count comes first; the alphabet decides only between equal counts.",
-            TIES,
-            _misplaced,
-        ),
-        known(
-            "order of the text",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
                 vocab = {token: id for id, token in enumerate(specials)}
                 for sentence in sentences:
-                    for word in sentence:
-                        if counts[word] >= min_freq and word not in vocab:
+                    for word in sorted(set(sentence), key=lambda word: (-sentence.count(word), word)):
+                        if sentence.count(word) >= min_freq and word not in vocab:
                             vocab[word] = len(vocab)
                 return vocab
-            """,
-            """Ids were given out as the words came along. They go by falling count: a small id then means a frequent
-            word, and cutting the list at any place keeps the most useful ones.""",
-            TIES,
-            _misplaced,
-        ),
-        known(
-            "rare words first",
-            _ordered("(counts[word], word)"),
-            "The rarest words have the smallest ids: the counts rise along your list where they should fall.",
-            TIES,
-            _misplaced,
-        ),
-        known(
-            "more than min_freq",
-            _ordered("(-counts[word], word)", condition="count > min_freq and word not in specials"),
-            "A word that occurs exactly min_freq times is missing. min_freq = 2 keeps the words seen twice: at least, not more than.",
-            VOCABULARY,
-        ),
-        known(
-            "min_freq ignored",
-            _ordered("(-counts[word], word)", condition="word not in specials"),
-            "Words rarer than min_freq are in your vocabulary. They are left out, and will be read as <unk>.",
-            VOCABULARY,
-        ),
-        known(
-            "sentences counted instead of words",
-            _ordered("(-counts[word], word)").replace("for word in sentence)", "for word in set(sentence))"),
-            """A word that stands twice in one sentence was counted once: you counted sentences that hold the word.
-            Every occurrence counts.""",
-            VOCABULARY,
-            _misplaced,
-        ),
-        known(
-            "words numbered from 0",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                vocab = {token: id for id, token in enumerate(specials)}
-                vocab.update({word: id for id, word in enumerate(sorted(words, key=lambda word: (-counts[word], word)))})
-                return vocab
-            """,
-            "Numbering began again at 0 after the specials. An id must say which token it was, so no two may share one.",
-            VOCABULARY,
-            _shared_id,
-        ),
-        known(
-            "a special numbered twice",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                vocab = {token: id for id, token in enumerate(specials)}
-                for word in sorted(counts, key=lambda word: (-counts[word], word)):
-                    if counts[word] >= min_freq:
-                        vocab[word] = len(vocab)
-                return vocab
-            """,
-            """A special token stood in the text and was given a new id, although it had one. The dictionary did not grow
-            then, so the next word got the same number. A token appears once.""",
-            SPECIAL,
-            _shared_id,
-        ),
-        known(
-            "gaps in the numbers",
-            _ordered("(-counts[word], word)", condition="count >= min_freq"),
-            """A special token that stood in the text was listed a second time, so its id moved and its first number
-            belongs to nobody. A token appears once, and the specials keep the numbers they had.""",
-            SPECIAL,
-        ),
-        known(
-            "ids from 1",
-            _ordered("(-counts[word], word)", start=", start=1"),
-            "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.",
-            VOCABULARY,
-            _misplaced,
-        ),
-        known(
-            "id to word",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                return dict(enumerate([*specials, *sorted(words, key=lambda word: (-counts[word], word))]))
-            """,
-            "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, its id the value.",
-            VOCABULARY,
-        ),
-        known(
-            "a list of words",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                return [*specials, *sorted(words, key=lambda word: (-counts[word], word))]
-            """,
-            "You returned the tokens as a list, in the right order. What is wanted is a dictionary: each token with its place in that list.",
-            VOCABULARY,
-        ),
-        known(
-            "counts instead of ids",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = {word: count for word, count in counts.items() if count >= min_freq and word not in specials}
-                return {**{token: id for id, token in enumerate(specials)}, **words}
-            """,
-            "The words carry their counts. A count is no id: two words that occur equally often would be the same word.",
-            VOCABULARY,
-            _shared_id,
-        ),
-        known(
-            "lower-cased",
-            _ordered("(-counts[word], word)").replace("Counter(word for", "Counter(word.lower() for"),
-            """Capital letters were made small. That may be wise or not (*US* and *us*), but it is decided when the text
-            is cut into tokens; here a token is taken as it is.""",
-            VOCABULARY,
-        ),
-        known(
-            "four specials written in",
-            _ordered("(-counts[word], word)").replace(
-                "    counts =",
-                '    specials = ["<pad>", "<bos>", "<eos>", "<unk>"]\n    counts =',
-            ),
-            "The special tokens that were passed in are not used: the usual four came back. Other models have others.",
-            SPECIAL,
-        ),
-        known(
-            "specials changed",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                specials += sorted(words, key=lambda word: (-counts[word], word))
-                return {token: id for id, token in enumerate(specials)}
-            """,
-            """Your function changed the caller's list of specials: += and extend write into the list that was passed in.
-            The next call would start with all these words as specials.""",
-            SPECIAL,
-        ),
-        known(
-            "capitals among small letters",
-            _ordered("(-counts[word], word.lower())"),
-            """Among equally frequent words you compared without regard to capitals. The rule is Python's own order of
-            texts, in which every capital comes before every small letter.""",
-            TIES,
-        ),
-        known(
-            "letters counted",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(letter for sentence in sentences for word in sentence for letter in word)
-                words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                words = sorted(words, key=lambda word: (-counts[word], word))
-                return {token: id for id, token in enumerate([*specials, *words])}
-            """,
-            """Your tokens are single letters: one loop too many. A sentence is already a list of words, and going through
-            a word gives its letters.""",
-            VOCABULARY,
-        ),
-        known(
-            "no specials at all",
-            _ordered("(-counts[word], word)").replace("[*specials, *words]", "words"),
-            "The special tokens are missing. They come first and are numbered like all others; the words follow.",
-            SPECIAL,
-        ),
-        known(
-            "sentence after sentence",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                vocab = {token: id for id, token in enumerate(specials)}
-                for sentence in sentences:
-                    counts = Counter(sentence)
-                    for word in sorted(counts, key=lambda word: (-counts[word], word)):
-                        if counts[word] >= min_freq and word not in vocab:
-                            vocab[word] = len(vocab)
-                return vocab
-            """,
-            "You counted and numbered one sentence at a time. Count all sentences first: a word is frequent in the whole text.",
-            VOCABULARY,
-        ),
-        known(
-            "first sentence only",
-            """
-            from collections import Counter
-
+        """, VOCABULARY,
+              "You counted and numbered one sentence at a time. Count all sentences first: a word is frequent in the whole text."),
+        wrong("first sentence only", """
             def build_vocab(sentences, min_freq, specials):
                 for sentence in sentences:
-                    counts = Counter(sentence)
-                    words = [word for word, count in counts.items() if count >= min_freq and word not in specials]
-                    words = sorted(words, key=lambda word: (-counts[word], word))
+                    words = [word for word in set(sentence) if sentence.count(word) >= min_freq and word not in specials]
+                    words = sorted(words, key=lambda word: (-sentence.count(word), word))
                     return {token: id for id, token in enumerate([*specials, *words])}
-            """,
-            "Only the first sentence was read. A `return` inside the loop ends all of it.",
-            VOCABULARY,
-        ),
-        known(
-            "holes in the numbers",
-            """
-            from collections import Counter
-
-            def build_vocab(sentences, min_freq, specials):
-                counts = Counter(word for sentence in sentences for word in sentence)
-                vocab = {token: id for id, token in enumerate(specials)}
-                for place, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word))):
-                    if counts[word] >= min_freq and word not in vocab:
-                        vocab[word] = len(specials) + place
-                return vocab
-            """,
-            """A word that was passed over, because it is a special token, used up a number all the same, so one id belongs to
-            nobody. Ids have no gaps: count what goes in, not what was looked at.""",
-            SPECIAL,
-            _misplaced,
-        ),
-        known(
-            "always four specials",
-            _ordered("(-counts[word], word)").replace(
-                "return {token: id for id, token in enumerate([*specials, *words])}",
-                "vocab = {token: id for id, token in enumerate(specials)}\n"
-                "    return vocab | {word: 4 + id for id, word in enumerate(words)}",
-            ),
-            "Your words begin at id 4, however many specials there are. The first word's id is the number of specials.",
-            SPECIAL,
-        ),
-        known(
-            "whatever looks special left out",
-            _ordered(
-                "(-counts[word], word)", condition="count >= min_freq and word not in specials and word[0] != '<'"
-            ),
-            """A word in angle brackets was left out although it is not in `specials`. What is special is said by that list, not
-            by how a word looks.""",
-            SPECIAL,
-        ),
-        known(
-            "specials sorted",
-            _ordered("(-counts[word], word)").replace("[*specials, *words]", "[*sorted(specials), *words]"),
-            "The special tokens were sorted. They keep the order in which they are given: models rely on <pad> being 0.",
-            SPECIAL,
-            _misplaced,
-        ),
-        known(
-            "short words first of equals",
-            _ordered("(-counts[word], len(word), word)"),
-            "Among words that occur equally often yours go by length first. Ties go by alphabet alone.",
-            TIES,
-        ),
-        known(
-            "word to text",
-            _ordered("(-counts[word], word)").replace("{token: id", "{token: str(id)"),
-            "Your ids are texts. They are numbers of rows, and a row is found by a number.",
-            VOCABULARY,
-        ),
-        known(
-            "the order of a set",
-            # By last letters here: it stands for the order of a set, which differs from run to run.
-            """
-            def build_vocab(sentences, min_freq, specials):
-                text = [word for sentence in sentences for word in sentence]
-                words = {word for word in text if text.count(word) >= min_freq and word not in specials}
-                words = sorted(words, key=lambda word: word[::-1])
-                return {token: id for id, token in enumerate([*specials, *words])}
-            """,
-            """The order of your words follows none of the rules that we know. If a set decides it, another run gives other
-            ids, and a model saved today would read other words tomorrow.""",
-            TIES,
-            _misplaced,
-            _any_other_order,
-        ),
+        """, VOCABULARY,
+              "Only the first sentence was read. A `return` inside the loop ends all of it."),
+        wrong("holes in the numbers", ONE_BY_ONE.but("= len(vocab)", "= len(specials) + place"), SPECIAL,
+              """A word that was passed over, because it is a special token, used up a number all the same, so one id belongs to
+              nobody. Ids have no gaps: count what goes in, not what was looked at.""", quotes=misplaced),
+        wrong("always four specials", RIGHT.but(
+                  NUMBERED, SPECIALS_NUMBERED + " | {word: 4 + id for id, word in enumerate(words)}"), SPECIAL,
+              "Your words begin at id 4, however many specials there are. The first word's id is the number of specials."),
+        wrong("whatever looks special left out", RIGHT.but("not in specials", "not in specials and word[0] != '<'"), SPECIAL,
+              """A word in angle brackets was left out although it is not in `specials`. What is special is said by that list, not
+              by how a word looks."""),
+        wrong("specials sorted", RIGHT.but("[*specials", "[*sorted(specials)"), SPECIAL,
+              "The special tokens were sorted. They keep the order in which they are given: models rely on <pad> being 0.",
+              quotes=misplaced),
+        wrong("short words first of equals", RIGHT.but(KEY, "(-counts[word], len(word), word)"), TIES,
+              "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
+        wrong("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
+              "Your ids are texts. They are numbers of rows, and a row is found by a number."),
+        # By last letters here: it stands for the order of a set, which differs from run to run.
+        wrong("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
+              """The order of your words follows none of the rules that we know. If a set decides it, another run gives other ids,
+              and a model saved today would read other words tomorrow.""", quotes=misplaced, shows=any_other_order),
     ),
     right=(
-        right("counter and sorted", _ordered("(-counts[word], word)")),
-        right(
-            "sorted twice",
-            """
+        right("counter and sorted", RIGHT),
+        right("sorted twice", """
             import collections
 
             def build_vocab(texts, minimum, special_tokens):
@@ -484,38 +238,26 @@ EXERCISE = Exercise(
                     if token not in vocab:
                         vocab[token] = len(vocab)
                 return vocab
-            """,
-        ),
-        right(
-            "plain loops",
-            """
+        """),
+        right("plain loops", """
             def build_vocab(sentences, min_freq, specials):
                 counts = {}
                 for sentence in sentences:
                     for word in sentence:
-                        if word in counts:
-                            counts[word] += 1
-                        else:
-                            counts[word] = 1
+                        counts[word] = counts.get(word, 0) + 1
                 pairs = []
                 for word in counts:
                     if counts[word] >= min_freq and word not in specials:
                         pairs.append((-counts[word], word))
                 pairs.sort()
                 vocab = {}
-                number = 0
                 for special in specials:
-                    vocab[special] = number
-                    number += 1
+                    vocab[special] = len(vocab)
                 for _, word in pairs:
-                    vocab[word] = number
-                    number += 1
+                    vocab[word] = len(vocab)
                 return vocab
-            """,
-        ),
-        right(
-            "from the highest count down",
-            """
+        """),
+        right("from the highest count down", """
             from collections import defaultdict
 
             def build_vocab(sentences, min_freq, specials):
@@ -527,11 +269,8 @@ EXERCISE = Exercise(
                     for word in sorted(w for w in counts if counts[w] == wanted):
                         vocab.setdefault(word, len(vocab))
                 return vocab
-            """,
-        ),
-        right(
-            "Counter kept, most_common of sorted words",
-            """
+        """),
+        right("Counter kept, most_common of sorted words", """
             from collections import Counter
             from itertools import chain, count
 
@@ -539,11 +278,8 @@ EXERCISE = Exercise(
                 words = Counter(sorted(w for w in chain.from_iterable(sentences) if w not in set(specials)))
                 kept = [w for w, n in words.most_common() if n >= min_freq]
                 return dict(zip(chain(specials, kept), count()))
-            """,
-        ),
-        right(
-            "groupby, filled backwards",
-            """
+        """),
+        right("groupby, filled backwards", """
             from itertools import groupby
 
             def build_vocab(sentences, min_freq, specials):
@@ -552,12 +288,13 @@ EXERCISE = Exercise(
                 order = sorted((r for r in runs if r[1] >= min_freq and r[0] not in specials), key=lambda r: -r[1])
                 tokens = list(specials) + [w for w, _ in order]
                 return {tokens[i]: i for i in reversed(range(len(tokens)))}
-            """,
-        ),
+        """),
     ),
     hints=(
         "count first, sort second, number last; a sort can look at two things at once.",
-        "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary from word to id. The specials stand in front of the list.",
-        "count every occurrence; keep words with count >= min_freq that are no specials; sort them by falling count, ties by alphabet; number specials and words from 0.",
+        "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary from word to "
+            "id. The specials stand in front of the list.",
+        "count every occurrence; keep words with count >= min_freq that are no specials; sort them by falling count, ties by "
+            "alphabet; number specials and words from 0.",
     ),
 )
