@@ -48,13 +48,6 @@ def build(shared: Path, *arguments: str) -> Built:
 
 
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A folder all workers of this test run see."""
-    base = tmp_path_factory.getbasetemp()
-    return base if worker_id == "master" else base.parent
-
-
-@pytest.fixture(scope="session")
 def book(shared_folder: Path) -> Built:
     """The book as `make site` builds it."""
     return build(shared_folder)
