@@ -48,7 +48,7 @@ def verdicts_on_mistakes(exercise_id):
 
 @by_id
 def test_there_are_at_least_six_misconceptions_with_names_of_their_own(exercise):
-    names = [known.name for known in exercise.misconceptions]
+    names = [known.name for known in exercise.wrong]
     assert len(names) >= 6
     assert len(set(names)) == len(names)
 
@@ -68,7 +68,7 @@ def test_the_reference_earns_everything_whatever_is_drawn(exercise, key):
 
 @by_id
 def test_every_right_variant_earns_everything_whatever_is_drawn(exercise):
-    for variant in exercise.variants:
+    for variant in exercise.right:
         for key in KEYS:
             assert verdict_on(exercise, variant.source, key).points == exercise.points, variant.name
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from judged_cells import Notebook
 
 from autograder import catalogue
-from autograder.catalogue.ch04 import LIBRARY_SOFTMAX
+from autograder.catalogue.ch04_softmax.shared import LIBRARY_SOFTMAX
 from autograder.inside import recorder
 from autograder.judging import judge
 from autograder.judging.observe import LocalPeer, Subject
