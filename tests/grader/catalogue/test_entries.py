@@ -42,7 +42,7 @@ def verdict_on(exercise, source, key=KEYS[0]):
 @cache
 def verdicts_on_mistakes(exercise_id):
     """(misconception, verdict) of each; the keys take turns, and a graded class (test_known_answers) draws new ones."""
-    known = catalogue.find(exercise_id).misconceptions
+    known = catalogue.find(exercise_id).wrong
     return [(m, verdict_on(catalogue.find(exercise_id), m.source, key)) for m, key in zip(known, cycle(KEYS))]
 
 
@@ -85,7 +85,7 @@ def test_each_misconception_fails_as_itself_whatever_is_drawn(exercise):
 
 @by_misconceptions
 def test_a_misconception_that_a_learner_can_see_is_named_in_their_own_jupyter(exercise):
-    found = [(m, judge(exercise, LocalPeer(namespace_of(m.source)), None)) for m in exercise.misconceptions]
+    found = [(m, judge(exercise, LocalPeer(namespace_of(m.source)), None)) for m in exercise.wrong]
     assert [m.name for m, verdict in found if not verdict.passed and verdict.misconception is not m] == []
 
 

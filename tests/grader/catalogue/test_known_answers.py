@@ -18,7 +18,7 @@ Known = Misconception | Variant
 
 def _one_each(assignment: Assignment) -> list[dict[str, Known]]:
     """The n-th known answer of every exercise, wrong ones first, makes the n-th submission: exercise id -> answer."""
-    known = {exercise.id: (*exercise.misconceptions, *exercise.variants) for exercise in assignment.exercises}
+    known = {exercise.id: (*exercise.wrong, *exercise.right) for exercise in assignment.exercises}
     longest = max(map(len, known.values()))
     return [{exercise: answers[n] for exercise, answers in known.items() if n < len(answers)} for n in range(longest)]
 
