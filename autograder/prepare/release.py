@@ -38,20 +38,10 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
             print(f"{assignment.id}: put right: {change}", flush=True)
         points.refuse_cells(root, assignment)
         print(f"{assignment.id}: checking that the solutions earn everything ...", flush=True)
-        for exercise, verdict in judged_cells(root, "solutions", assignment):
-            if not verdict.passed:
-                raise course.CourseError(
-                    f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{explanation(verdict)}"
-                )
-        command, environment = course.nbgrader_command("generate_assignment", assignment.id, "--log-level=WARN")
-        code = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+        with Trials(trust=True) as trials:  # solutions are a teacher's own
+            code = _checked_release(trials, root, assignment)
         if code:
             return code
-        for exercise, verdict in judged_cells(root, "exercises", assignment):
-            if verdict.points:
-                raise course.CourseError(
-                    f"{assignment.id}: the blank of {exercise.id} earns {verdict.points:g} points instead of none."
-                )
         print(
             f"{assignment.id}: released to {course.notebook_path(root, 'exercises', assignment).relative_to(root)}",
             flush=True,
@@ -61,16 +51,32 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
     return 0
 
 
-def judged_cells(root: Path, step: str, assignment: Assignment) -> Iterator[tuple[Exercise, Verdict]]:
+def _checked_release(trials: Trials, root: Path, assignment: Assignment) -> int:
+    """Release between a look at the solutions and one at the blanks; returns nbgrader's exit code."""
+    for exercise, verdict in _judged_cells(trials, root, "solutions", assignment):
+        if not verdict.passed:
+            raise course.CourseError(
+                f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{explanation(verdict)}"
+            )
+    command, environment = course.nbgrader_command("generate_assignment", assignment.id, "--log-level=WARN")
+    code = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    for exercise, verdict in () if code else _judged_cells(trials, root, "exercises", assignment):
+        if verdict.points:
+            raise course.CourseError(
+                f"{assignment.id}: the blank of {exercise.id} earns {verdict.points:g} points instead of none."
+            )
+    return code
+
+
+def _judged_cells(trials: Trials, root: Path, step: str, assignment: Assignment) -> Iterator[tuple[Exercise, Verdict]]:
     """The verdict on each answer cell of the assignment's notebook in solutions/ or exercises/."""
     answers = answer_cells(root, step, assignment)
-    with Trials(trust=True) as trials:  # solutions are a teacher's own
-        for exercise in assignment.exercises:
-            set_up = course.set_up_cells(root, assignment, exercise, step)
-            yield (
-                exercise,
-                trials.judge(exercise, set_up, answers[exercise.id], f"{exercise.id}.py", course.secret(root)),
-            )
+    for exercise in assignment.exercises:
+        set_up = course.set_up_cells(root, assignment, exercise, step)
+        yield (
+            exercise,
+            trials.judge(exercise, set_up, answers[exercise.id], f"{exercise.id}.py", course.secret(root)),
+        )
 
 
 def answer_cells(root: Path, step: str, assignment: Assignment) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The built book, once for all workers, and a Chromium that notices everything a page does."""
 
+import contextlib
 import fcntl
 import functools
 import http.server
@@ -7,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,12 +26,17 @@ class Built(NamedTuple):
     log: str
 
     def soup(self, page: str) -> BeautifulSoup:
-        """Return one page, parsed."""
-        return BeautifulSoup((self.site / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+        """Return one page, parsed; it is parsed once, so that who changes it takes a copy."""
+        return _parsed(self.site / f"{page}.html")
 
     def pages(self) -> list[str]:
         """Return the names of the pages in the table of contents."""
         return re.findall(r"^\s*(?:- file|root): (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@functools.cache
+def _parsed(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def build(shared: Path, *arguments: str) -> Built:
@@ -45,13 +51,6 @@ def build(shared: Path, *arguments: str) -> Built:
             assert done.returncode == 0, f"{command} failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             log.write_text(done.stdout + done.stderr, encoding="utf-8")
     return Built(ROOT / "build" / ("site-plain" if "--plain" in arguments else "site"), log.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A folder all workers of this test run see."""
-    base = tmp_path_factory.getbasetemp()
-    return base if worker_id == "master" else base.parent
 
 
 @pytest.fixture(scope="session")
@@ -114,8 +113,20 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator:
+def visit(visits) -> Iterator:
     """A function that opens an address in a fresh window: visit(url, width=1280, theme="light")."""
+    with visits() as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="session")
+def visits(browser: Browser) -> Callable[[], contextlib.AbstractContextManager]:
+    """What the fixture `visit` gives, as a context: a window may last longer than a test."""
+    return functools.partial(_visits, browser)
+
+
+@contextlib.contextmanager
+def _visits(browser: Browser) -> Iterator:
     contexts = []
 
     def open_page(url: str, width: int = 1280, theme: str = "light") -> Visit:
@@ -126,6 +137,8 @@ def visit(browser: Browser) -> Iterator:
         context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
         return Visit(context.new_page()).load(url)
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    try:
+        yield open_page
+    finally:
+        for context in contexts:
+            context.close()

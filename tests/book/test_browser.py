@@ -12,7 +12,33 @@ CONTENTS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
 CHAPTERS = re.findall(r"- file: (\d\d_\S+)", CONTENTS)
 PAGES = ["index", *CHAPTERS, "notation", "references", *re.findall(r"- file: (teach/\S+)", CONTENTS)]
 
+FORMULAS = {*CHAPTERS, "notation"}  # pages with formulas
+
 pytestmark = pytest.mark.browser
+
+
+def views(width: int, theme: str) -> list:
+    """Every page seen this way, which is loaded once for the tests that look at it without changing what others see."""
+    return [
+        pytest.param(
+            (name, width, theme), id=f"{name}-{width}-{theme}", marks=pytest.mark.xdist_group(f"{name}-{width}-{theme}")
+        )
+        for name in PAGES
+    ]
+
+
+LIGHT, DARK, PHONE = views(1280, "light"), views(1280, "dark"), views(390, "dark")
+
+
+@pytest.fixture(scope="module")
+def seen(request, visits, address):
+    name, width, theme = request.param
+    with visits() as visit:
+        yield visit(f"{address}/{name}.html", width, theme)
+
+
+def by_view(*ways: list):
+    return pytest.mark.parametrize("seen", [view for way in ways for view in way], indirect=True)
 
 
 def unfold(page):
@@ -23,9 +49,8 @@ def unfold(page):
     )
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_asks_no_other_server_and_nothing_fails(address, visit, name):
-    seen = visit(f"{address}/{name}.html")
+@by_view(LIGHT)
+def test_a_page_asks_no_other_server_and_nothing_fails(address, seen):
     foreign = [url for url in seen.requests if not url.startswith((address, "data:", "blob:"))]
     assert not foreign
     assert not seen.failures
@@ -38,10 +63,12 @@ def test_a_page_opened_from_the_disk_works_as_well(book, visit):
     assert "(0.31, 1.96)" in seen.page.locator("#W05a output").inner_text()
 
 
-@pytest.mark.parametrize("name", [*CHAPTERS, "notation"])
-def test_all_math_is_set(address, visit, name):
-    page = visit(f"{address}/{name}.html").page
-    assert page.locator("mjx-container").count() > 10
+@by_view(LIGHT)
+def test_all_math_is_set(seen, request):
+    page = seen.page
+    unfold(page)
+    name, *_ = request.node.callspec.params["seen"]
+    assert page.locator("mjx-container").count() > 10 or name not in FORMULAS
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     bare = page.evaluate(
         "[...document.querySelectorAll('.math')]"
@@ -51,10 +78,17 @@ def test_all_math_is_set(address, visit, name):
     assert not re.search(r"\\(frac|sqrt|cdot|alpha)", page.locator("article").inner_text())
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(address, visit, name, width, theme):
-    page = visit(f"{address}/{name}.html", width, theme).page
+@by_view(LIGHT, DARK)
+def test_axe_finds_nothing(seen, request):
+    find_nothing(seen.page, request.node.callspec.params["seen"][-1])
+
+
+@by_view(PHONE)
+def test_axe_finds_nothing_on_a_phone(seen):
+    find_nothing(seen.page, "dark")
+
+
+def find_nothing(page, theme):
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     unfold(page)
     violations = Axe().run(page).response["violations"]
@@ -62,9 +96,9 @@ def test_axe_finds_nothing(address, visit, name, width, theme):
     assert not found
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_phone_needs_no_sideways_scrolling(address, visit, name):
-    page = visit(f"{address}/{name}.html", 390).page
+@by_view(PHONE)
+def test_a_phone_needs_no_sideways_scrolling(seen):
+    page = seen.page
     unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     too_wide = page.evaluate(

@@ -1,5 +1,6 @@
 """The moving parts of chapter 04 show what transformer_ref computes, by mouse and by key."""
 
+import itertools
 import math
 
 import pytest
@@ -22,9 +23,12 @@ def numbers(page: Page, place: str) -> torch.Tensor:
     return torch.tensor([float(text) for text in page.locator(place).all_inner_texts()], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("tau_exponent", [-2.0, 0.0, 3.0])
-@pytest.mark.parametrize("scores", [[1.0, 0.71, -1.0], [-5.0, 5.0, 0.25]])
-def test_the_three_scores_share_as_the_reference_does(chapter, scores, tau_exponent):
+def test_the_three_scores_share_as_the_reference_does(chapter):
+    for scores, tau_exponent in itertools.product(([1.0, 0.71, -1.0], [-5.0, 5.0, 0.25]), (-2.0, 0.0, 3.0)):
+        shares_as_the_reference_does(chapter, scores, tau_exponent)
+
+
+def shares_as_the_reference_does(chapter, scores, tau_exponent):
     for thing, score in zip(("orange", "apple", "motorcycle"), scores, strict=True):
         chapter.locator(f"#W04a-{thing}").fill(str(score))
     chapter.locator("#W04a-temperature").fill(str(tau_exponent))

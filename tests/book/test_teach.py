@@ -15,7 +15,7 @@ import pytest
 import walk
 from nbgrader.apps import NbGraderApp
 from nbgrader.exchange.default import Exchange
-from walk import say
+from warm_commands import Commands
 
 from autograder.__main__ import COMMANDS
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -118,14 +118,15 @@ FILES = {  # what a teacher brings along
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     """A walk through all pages, block after block."""
-    walker = walk.Walk(tmp_path_factory.mktemp("taught") / "course")
-    walk.set_up(walker.course)
-    for name, rows in FILES.items():
-        with (walker.course / name).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(rows)
-    for block in BLOCKS:
-        walker.go(block)
-    return walker
+    with Commands() as commands:
+        walker = walk.Walk(tmp_path_factory.mktemp("taught") / "course", commands)
+        walk.set_up(walker.course)
+        for name, rows in FILES.items():
+            with (walker.course / name).open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(rows)
+        for block in BLOCKS:
+            walker.go(block)
+        yield walker
 
 
 @pytest.mark.slow
@@ -183,7 +184,7 @@ AGAIN = f"python -m autograder grade {ASSIGNMENT.id}"
 @pytest.mark.slow
 @pytest.mark.xdist_group("walk")
 def test_the_exchange_hands_out_collects_and_gives_feedback_back(walked, tmp_path):
-    folder = walked.course
+    folder, say = walked.course, walked.commands.say
     (tmp_path / "exchange").mkdir(mode=0o777)
     (tmp_path / "exchange").chmod(0o777)
     setting = f'c.Exchange.root = "{tmp_path / "exchange"}"\n'

@@ -11,15 +11,14 @@ graded for the first time, the class hands it in.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from warm_commands import Commands
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "book" / "teach"
@@ -86,9 +85,8 @@ def all_blocks() -> list[Block]:
 class Walk:
     """A course in which the pages' commands are run. said: (page, command) -> all that it printed."""
 
-    def __init__(self, course: Path) -> None:
-        self.course, self.said = course, {}
-        self._exports: list[str] = []
+    def __init__(self, course: Path, commands: Commands) -> None:
+        self.course, self.commands, self.said = course, commands, {}
         self._places = {"": course}
 
     def go(self, block: Block) -> None:
@@ -99,15 +97,14 @@ class Walk:
             (self.course / block.into).write_text(block.body, encoding="utf-8")
         for command in block.commands:
             if command.startswith("export "):
-                self._exports.append(command)
-                continue
+                continue  # what it sets is set in every command here
             folder = self._place(block.place)
             words = shlex.split(command)
             if words[:4] == ["python", "-m", "autograder", "collect"]:
                 hand_in_by_zip(folder, words[4:])
             elif words[:4] == ["python", "-m", "autograder", "grade"]:
                 hand_in(folder, words[4])
-            printed = say(folder, "\n".join([*self._exports, command]))
+            printed = self.commands.say(folder, command)
             self.said[block.page, command] = self.said.get((block.page, command), "") + printed
 
     def _place(self, name: str) -> Path:
@@ -128,15 +125,6 @@ def set_up(folder: Path) -> None:
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     for step in ("solutions", "exercises"):
         shutil.copytree(ROOT / step, folder / step, ignore=shutil.ignore_patterns("own_*", ".ipynb_checkpoints"))
-
-
-def say(folder: Path, command: str) -> str:
-    """Run one command of a page as a shell would, in a folder; what it printed, when it succeeded."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), environment["PATH"]])
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, capture_output=True)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + done.stderr
 
 
 def hand_in(folder: Path, assignment: str) -> None:

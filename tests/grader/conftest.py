@@ -38,41 +38,44 @@ def signals_are_heard():
 
 
 @pytest.fixture(scope="session")
-def empty_course(tmp_path_factory):
-    """Makes a course with one assignment and nobody's work yet."""
+def empty_course(released, tmp_path_factory):
+    """Makes a course with one released assignment and nobody's work yet."""
 
     def make(name: str, assignment: Assignment = ASSIGNMENT) -> Graded:
-        folder = tmp_path_factory.mktemp(name)
-        sample_class.lay_out(folder, assignment)
+        folder = graded_class.twin(tmp_path_factory.mktemp(name) / "course", released(assignment))
         return Graded(folder, assignment)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def ungraded(tmp_path_factory) -> Path:
+def ungraded(once, released) -> Path:
     """The small class of `graded_class`, handed in; a test that changes it makes a twin."""
-    folder = tmp_path_factory.mktemp("ungraded") / "course"
-    graded_class.lay_out(folder)
-    return folder
+    return once("ungraded", lambda folder: graded_class.lay_out(folder / "course", released())) / "course"
 
 
 @pytest.fixture(scope="session")
-def plain(ungraded, tmp_path_factory) -> Path:
+def plain(once, ungraded) -> Path:
     """The class after `nbgrader autograde`."""
-    folder = graded_class.twin(tmp_path_factory.mktemp("plain") / "course", ungraded)
-    done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
-    assert done.returncode == 0, done.stdout
-    return folder
+
+    def make(folder: Path) -> None:
+        course = graded_class.twin(folder / "course", ungraded)
+        done = sample_class.nbgrader(course, "autograde", ASSIGNMENT.id)
+        assert done.returncode == 0, done.stdout
+
+    return once("plain", make) / "course"
 
 
 @pytest.fixture(scope="session")
-def ours(ungraded, tmp_path_factory) -> Path:
+def ours(once, ungraded) -> Path:
     """The class after `python -m autograder grade`, with what that printed in the files "said" and "progress"."""
-    folder = graded_class.twin(tmp_path_factory.mktemp("ours") / "course", ungraded)
-    command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--workers", "2"]
-    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (folder / "said").write_text(done.stdout, encoding="utf-8")
-    (folder / "progress").write_text(done.stderr, encoding="utf-8")
-    return folder
+
+    def make(folder: Path) -> None:
+        course = graded_class.twin(folder / "course", ungraded)
+        command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--workers", "2"]
+        done = subprocess.run(command, cwd=course, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (course / "said").write_text(done.stdout, encoding="utf-8")
+        (course / "progress").write_text(done.stderr, encoding="utf-8")
+
+    return once("ours", make) / "course"

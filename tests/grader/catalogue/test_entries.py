@@ -2,6 +2,8 @@
 
 import inspect
 import re
+from functools import cache
+from itertools import cycle
 
 import pytest
 import torch
@@ -14,12 +16,11 @@ from autograder.judging.report import WIDTH, render
 from autograder.sandbox import visible
 
 EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]
-KNOWN = [(e, m) for e in EXERCISES for m in e.wrong]
 KEYS = [draw_key(b"secret", "assignment", "exercise", [f"submission {n}"]) for n in range(3)]
 
 by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
-by_misconception = pytest.mark.parametrize(
-    ("exercise", "known"), KNOWN, ids=lambda value: getattr(value, "id", None) or value.name
+by_misconceptions = pytest.mark.parametrize(  # on one worker, where each answer is judged once
+    "exercise", [pytest.param(e, id=e.id, marks=pytest.mark.xdist_group(f"known-{e.id}")) for e in EXERCISES]
 )
 
 
@@ -36,6 +37,13 @@ def equal(one, other):
 
 def verdict_on(exercise, source, key=KEYS[0]):
     return judge(exercise, LocalPeer(namespace_of(source)), key)
+
+
+@cache
+def verdicts_on_mistakes(exercise_id):
+    """(misconception, verdict) of each; the keys take turns, and a graded class (test_known_answers) draws new ones."""
+    known = catalogue.find(exercise_id).wrong
+    return [(m, verdict_on(catalogue.find(exercise_id), m.source, key)) for m, key in zip(known, cycle(KEYS))]
 
 
 @by_id
@@ -65,26 +73,29 @@ def test_every_right_variant_earns_everything_whatever_is_drawn(exercise):
             assert verdict_on(exercise, variant.source, key).points == exercise.points, variant.name
 
 
-@by_misconception
-def test_each_misconception_fails_as_itself_whatever_is_drawn(exercise, known):
-    for key in KEYS:
-        verdict = verdict_on(exercise, known.source, key)
-        assert verdict.points < exercise.points
-        assert verdict.misconception is known
+@by_misconceptions
+def test_each_misconception_fails_as_itself_whatever_is_drawn(exercise):
+    wrongly = {
+        known.name: (verdict.points, verdict.misconception and verdict.misconception.name)
+        for known, verdict in verdicts_on_mistakes(exercise.id)
+        if verdict.points >= exercise.points or verdict.misconception is not known
+    }
+    assert not wrongly
 
 
-@by_misconception
-def test_a_misconception_that_a_learner_can_see_is_named_in_their_own_jupyter(exercise, known):
-    verdict = judge(exercise, LocalPeer(namespace_of(known.source)), None)
-    assert verdict.passed or verdict.misconception is known
+@by_misconceptions
+def test_a_misconception_that_a_learner_can_see_is_named_in_their_own_jupyter(exercise):
+    found = [(m, judge(exercise, LocalPeer(namespace_of(m.source)), None)) for m in exercise.wrong]
+    assert [m.name for m, verdict in found if not verdict.passed and verdict.misconception is not m] == []
 
 
-@by_misconception
-def test_a_report_fits_its_width_and_never_gives_the_code(exercise, known):
-    report = render(verdict_on(exercise, known.source))
-    assert max(map(len, report.splitlines())) <= WIDTH
-    assert not re.search(r"\btorch\.(softmax|matmul|bmm|einsum)\(|\.transpose\(|\.permute\(", known.message)
-    assert known.message in " ".join(report.split())
+@by_misconceptions
+def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
+    code = r"\btorch\.(softmax|matmul|bmm|einsum)\(|\.transpose\(|\.permute\("
+    reports = {known: render(verdict) for known, verdict in verdicts_on_mistakes(exercise.id)}
+    assert [known.name for known, report in reports.items() if max(map(len, report.splitlines())) > WIDTH] == []
+    assert [known.name for known in reports if re.search(code, known.message)] == []
+    assert [known.name for known, report in reports.items() if known.message not in " ".join(report.split())] == []
 
 
 @by_id

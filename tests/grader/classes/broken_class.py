@@ -19,8 +19,7 @@ HONEST_EVERY = 25
 
 
 def write_class(folder: Path, count: int) -> tuple[list[str], list[str]]:
-    """Lay out the course; returns the names of those who handed in broken work, and of those who earn everything."""
-    sample_class.lay_out(folder)
+    """Hand in to a course; returns the names of those who handed in broken work, and of those who earn everything."""
     solved = sample_class.solved()
     broken, honest = [], []
     for number in range(count):
@@ -51,6 +50,7 @@ def wronged(folder: Path, broken: list[str], honest: list[str]) -> list[str]:
 
 def main(folder: Path, count: int) -> int:
     """Write, grade and look; returns the exit code."""
+    sample_class.lay_out(folder)
     broken, honest = write_class(folder, count)
     released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
     if released.returncode:

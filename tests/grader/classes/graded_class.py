@@ -20,9 +20,9 @@ NAMES = ("blank", "broken", "einsum", "no-scaling", "one-cell-raises", "perfect"
 LATE = 'c.LateSubmissionPlugin.penalty_method = "zero"\nc.Intake.trust_timestamps = True\n'
 
 
-def lay_out(folder: Path) -> None:
-    """A released course with six submissions, one of them broken and one of them late."""
-    sample_class.lay_out(folder)
+def lay_out(folder: Path, released: Path) -> None:
+    """A twin of the released course with six submissions, one of them broken and one of them late."""
+    twin(folder, released)
     with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write(LATE)
     answers = sample_class.answers()
@@ -33,8 +33,6 @@ def lay_out(folder: Path) -> None:
         if name == "broken":
             path.write_bytes(path.read_bytes()[:9000])
     (folder / "classroom" / "secret").write_bytes(secrets.token_bytes(32))
-    released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
-    assert released.returncode == 0, released.stdout
     with gradebook(folder) as book:
         book.update_or_create_assignment(ASSIGNMENT.id, duedate="2026-03-02 12:00:00 UTC")
 

@@ -351,14 +351,13 @@ def test_a_student_whose_folder_is_not_named_in_utf_8_is_told_to_the_teacher(cou
     assert list(failures) == [name] and "UTF-8" in failures[name]
 
 
-def test_plain_nbgrader_grades_the_others_and_names_who_is_not_checked(course):
+def test_plain_nbgrader_grades_the_others_and_names_who_is_not_checked(course, released):
+    shutil.copytree(released(), course, dirs_exist_ok=True)
     (course / intake.RECEIVED).mkdir(parents=True)
     (course / intake.RECEIVED / "ada").write_text("in the way", encoding="utf-8")
     stored.only_a_pipe(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "..", handed_in())
     os.mkfifo(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "timestamp.txt")
     stored.below_a_thousand_folders(course / "classroom" / "submitted" / "cleo" / ASSIGNMENT.id, handed_in())
-    released = sample_class.nbgrader(course, "generate_assignment", ASSIGNMENT.id)
-    assert released.returncode == 0, released.stdout
     done = sample_class.nbgrader(course, "autograde", ASSIGNMENT.id)
     assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("[AutogradeApp | ERROR] ada: not graded: ")

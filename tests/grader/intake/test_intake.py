@@ -9,6 +9,7 @@ from pathlib import Path
 
 import broken_class
 import damage
+import graded_class
 import nbformat
 import pytest
 from nbgrader.apps.api import NbGraderAPI
@@ -276,9 +277,9 @@ def test_a_damaged_record_is_named_and_concerns_one_student(course):
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+def graded(tmp_path_factory, released):
     """Broken notebooks, empty, misnamed and junk-filled folders, and honest students between them in the alphabet."""
-    folder = tmp_path_factory.mktemp("broken-class")
+    folder = graded_class.twin(tmp_path_factory.mktemp("broken-class") / "course", released())
     broken, honest = broken_class.write_class(folder, 26)
     hand_in(folder, "s0005-empty").unlink()
     path = hand_in(folder, "s0006-named")
@@ -292,8 +293,6 @@ def graded(tmp_path_factory):
         path = hand_in(folder, f"t-{kind}")
         notebook = json.loads(path.read_text(encoding="utf-8")) | {"blank": BLANK}
         path.write_bytes(damage.damaged(notebook, [kind], random.Random(kind)))
-    released = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
-    assert released.returncode == 0, released.stdout
     done = sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)
     return folder, broken, [*honest, "s0006-named", "s0007-folder", "s0008-junk"], done
 

@@ -36,10 +36,10 @@ PLAIN = "essay"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, released):
     """A graded class with feedback, collected from Moodle (Ada, Ben); Cleo's work came by hand, Ida's not at all."""
-    folder = tmp_path_factory.mktemp("hand_back")
-    judged_class.lay_out(folder, ROSTER)
+    folder = tmp_path_factory.mktemp("hand_back") / "course"
+    judged_class.lay_out(folder, ROSTER, released())
     done = sample_class.nbgrader(folder, "generate_feedback", ASSIGNMENT.id)
     assert done.returncode == 0, done.stdout
     files = {f"{PEOPLE[number][0]}_{number}_assignsubmission_file/{NOTEBOOK}": str(number) for number in (11, 12)}

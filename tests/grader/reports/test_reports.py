@@ -41,9 +41,9 @@ ROSTER = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reports")
-    judged_class.lay_out(folder, ROSTER)
+def folder(tmp_path_factory, released):
+    folder = tmp_path_factory.mktemp("reports") / "course"
+    judged_class.lay_out(folder, ROSTER, released())
     return folder
 
 

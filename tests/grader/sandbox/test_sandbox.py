@@ -58,7 +58,7 @@ def test_outputs_come_back_in_order_as_a_notebook_stores_them(submission):
 
 def test_a_module_that_could_hold_an_answer_says_why_it_is_absent(submission):
     assert "graded" in shown(submission, "import transformer_ref.model.attention")
-    assert "graded" in shown(submission, "from autograder import judge")
+    assert "graded" in shown(submission, "from autograder.judging import judge")
     assert shown(submission, "from transformer_ref.model.softmax import softmax\nsoftmax(torch_ones)") == (
         "name 'torch_ones' is not defined"
     )
