@@ -256,7 +256,7 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, str, str] | None:
     if row and len(outcome.case.labels) == wanted.shape[-2]:
         label = f'row "{outcome.case.labels[row[-1]]}" '
     else:
-        label = f"row {row if len(row) > 1 else row[0]} " if row else ""
+        label = f"row {row if len(row) > 1 else row[0]} " if row else ""  # pyright: ignore[reportGeneralTypeIssues]
     texts = [
         written_apart(wanted, yours, place)
         if place == parted.index
