@@ -6,6 +6,8 @@ TORCH_INDEX ?=
 PORT ?= 8000
 JUPYTER_PORT ?= 8888
 PYTEST_ARGS ?=
+# The folders of quick tests: no graded class, no sandbox, no book, no matrix of known answers.
+QUICK ?= tests/reference tests/repository tests/grader/judging tests/grader/inside
 SENTENCES := "I closed the windows." "She visited the bank near the river." "We cleaned the old keys of the house."
 
 SHELL := /bin/bash
@@ -14,6 +16,7 @@ BIN := $(VENV)/bin
 # nbgrader calls a program of the environment by its bare name.
 PYTHON_HERE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(BIN)/python .ci/install.py
 # A stamp per torch index: naming another index installs torch anew.
 TORCH := $(VENV)/.torch$(if $(TORCH_INDEX),-$(notdir $(TORCH_INDEX:/=)))
 READY := $(VENV)/.ready
@@ -21,8 +24,6 @@ READY := $(VENV)/.ready
 STEP ?=
 # $(SAY)'words' prints them after STEP, in one argument.
 SAY := @echo '$(STEP)'
-# Turns pip's several hundred lines into a few that show it moves.
-COUNT := awk '/^Collecting/ && ++n % 30 == 0 {print "  " n " found"; fflush()} /^Installing/ {print "  installing"; fflush()}'
 STEP_MAKE := @$(MAKE) --no-print-directory
 
 FOLDERS := autograder book exercises solutions tests transformer_ref
@@ -30,7 +31,7 @@ files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ip
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course sample-class translator serve test bench clean
+.PHONY: help setup site release course sample-class translator serve style quick test bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +39,7 @@ help:
 	@echo "  make course    everything: set up, build the book, release the exercises, grade a sample class, train a translator"
 	@echo "  make serve     the book and JupyterLab on this machine"
 	@echo "  make test      every check this machine can run"
+	@echo "  make quick     what is worth running after each change, in under three minutes on two cores"
 	@echo "  make bench     training and decoding beside what people would pick instead, as ratios"
 	@echo "  make setup     the environment in .venv (TORCH_INDEX=... takes torch from another index)"
 	@echo "  make site      the book in build/site"
@@ -57,20 +59,20 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(TORCH): $(VENV)/.created requirements.txt
+$(TORCH): $(VENV)/.created requirements.txt .ci/install.py
 	$(SAY)'setting up, 2 of 4: torch (the largest download; see TORCH_INDEX in README.md) ...'
 	@$(if $(TORCH_INDEX),$(PIP) uninstall -q -y torch)
-	@$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements.txt)"
+	@TORCH_INDEX=$(TORCH_INDEX) $(INSTALL) "$$(grep '^torch==' requirements.txt)"
 	@rm -f $(VENV)/.torch*
 	@touch $@
 
 $(VENV)/.requirements: $(TORCH) requirements.txt
-	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages (about 2 minutes) ..."
+	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages (about a minute) ..."
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
-	  $(PIP) install -r requirements.txt | $(COUNT); exit $${PIPESTATUS[0]}; \
+	  $(INSTALL) -r requirements.txt; \
 	else \
 	  echo "  Python 3.10 is older than the lock: taking what pyproject.toml's ranges admit"; \
-	  $(PIP) install '.[book,grading,interop,test]' | $(COUNT); exit $${PIPESTATUS[0]}; \
+	  $(INSTALL) '.[book,grading,interop,test]'; \
 	fi
 	@touch $@
 
@@ -161,9 +163,17 @@ serve: setup site
 
 # --- checks, tidying -------------------------------------------------------------------------------------------------
 
-test: setup
+style: setup
 	@$(PYTHON_HERE) -m ruff check .
+	@$(PYTHON_HERE) -m ruff format --check --output-format concise . || { echo 'make it so: .venv/bin/ruff format .'; exit 1; }
+	@$(PYTHON_HERE) -m pyright
+
+test: style
 	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+quick: setup
+	@$(PYTHON_HERE) -m ruff check .
+	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup -m 'not slow and not browser and not xdist_group' $(QUICK) $(PYTEST_ARGS)
 
 bench: setup
 	@$(PYTHON_HERE) -m transformer_ref benchmark

@@ -23,14 +23,38 @@ NOT_PUBLISHED = shutil.ignore_patterns(".buildinfo*", ".doctrees", "objects.inv.
 def jupyter_book_command(work: Path) -> list[str]:
     """Return the command that builds with Jupyter Book 1.x."""
     start = "from jupyter_book.cli.main import main; main()"  # the package cannot be run with -m
-    return [sys.executable, "-c", start, "build", str(BOOK), "--config", str(ROOT / "_config.yml"),
-            "--toc", str(ROOT / "_toc.yml"), "--path-output", str(work), *STRICT]
+    return [
+        sys.executable,
+        "-c",
+        start,
+        "build",
+        str(BOOK),
+        "--config",
+        str(ROOT / "_config.yml"),
+        "--toc",
+        str(ROOT / "_toc.yml"),
+        "--path-output",
+        str(work),
+        *STRICT,
+    ]
 
 
 def plain_sphinx_command(work: Path) -> list[str]:
     """Return the command that builds without Jupyter Book."""
-    return [sys.executable, "-m", "sphinx", "-b", "html", "-c", str(BOOK / "plain_sphinx"),
-            "-d", str(work / "doctrees"), *STRICT, str(BOOK), str(work / "_build" / "html")]
+    return [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-c",
+        str(BOOK / "plain_sphinx"),
+        "-d",
+        str(work / "doctrees"),
+        *STRICT,
+        str(BOOK),
+        str(work / "_build" / "html"),
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:

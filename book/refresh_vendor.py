@@ -15,8 +15,21 @@ import tempfile
 from pathlib import Path
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-EXTENSIONS = ("ams", "autoload", "bbox", "boldsymbol", "cancel", "color", "enclose", "html", "mathtools",
-              "newcommand", "require", "textmacros", "unicode")
+EXTENSIONS = (
+    "ams",
+    "autoload",
+    "bbox",
+    "boldsymbol",
+    "cancel",
+    "color",
+    "enclose",
+    "html",
+    "mathtools",
+    "newcommand",
+    "require",
+    "textmacros",
+    "unicode",
+)
 
 # package and version -> (path inside the package, path under assets/vendor)
 WANTED = {

@@ -1,8 +1,10 @@
-"""What tests of several folders share: things made once for all workers, one Chromium, and who runs what first."""
+"""What tests of several folders share: things made once for all workers, one Chromium, who runs what first; shards."""
 
 import fcntl
 import os
+import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,12 +23,13 @@ Make = Callable[[Path], object]
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep tests that share a module's fixture on one worker, which makes it once; let the longest begin first."""
     for item in items:
         if _shares_with_its_module(item) and not list(item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=_place)  # a stable sort: within a group the order stays
+    _keep_shard(config, items)
 
 
 def _shares_with_its_module(item: pytest.Item) -> bool:
@@ -99,3 +102,27 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=named, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shard", metavar="K/N", help="of N parts of the suite, run the K-th, such as 1/4")
+
+
+def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of one shard. What shares a class or a book, a file or an xdist group, stays together."""
+    if (asked := config.getoption("--shard")) is None:
+        return
+    named = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", asked)
+    if named is None or int(named[1]) > int(named[2]):
+        raise pytest.UsageError(f"--shard: expected K/N with K from 1 to N, such as 1/4, got {asked!r}")
+    wanted, count = int(named[1]) - 1, int(named[2])
+    mine = [item for item in items if shard(item, count) == wanted]
+    config.hook.pytest_deselected(items=[item for item in items if shard(item, count) != wanted])
+    items[:] = mine
+
+
+def shard(item: pytest.Item, count: int) -> int:
+    """The part that a test belongs to, the same in every process and on every machine."""
+    group = item.get_closest_marker("xdist_group")
+    together = str(group.args or group.kwargs) if group else item.nodeid.partition("::")[0]
+    return zlib.crc32(together.encode()) % count

@@ -9,6 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+# torch reads this when it is imported: threads that wait shall sleep. By default they spin for a while, and a training
+# crawls, several times as slow, as soon as anything else runs beside it.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import torch
 
 from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
@@ -57,7 +61,7 @@ EXAMPLES = {
     "benchmark": """examples:
   python -m transformer_ref benchmark                   beside every peer that is installed, some ten minutes
   python -m transformer_ref benchmark --work greedy beam
-  python -m transformer_ref benchmark --record          keeps the result and writes its table into README.md""",
+  python -m transformer_ref benchmark --record          keeps the result and writes its table into the book""",
 }
 
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
@@ -175,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
     measuring.add_argument("--output", metavar="DIR", type=Path, default=Path("build/benchmark"),
                            help="where benchmark.json goes (default: %(default)s)")
     measuring.add_argument("--record", action="store_true",
-                           help="measure nothing; keep the last result and write its table into README.md")
+                           help="measure nothing; keep the last result and write its table into the book and README.md")
     return top
 
 
@@ -346,7 +350,7 @@ def run_export(options: argparse.Namespace) -> None:
 def run_benchmark(options: argparse.Namespace) -> None:
     """Measure and print the table, or record what was measured."""
     if options.record:
-        record(options.output / RESULT_FILE, Path("README.md"))
+        record(options.output / RESULT_FILE, Path("book/measured.md"), Path("README.md"))
         return
     from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
 

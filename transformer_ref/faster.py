@@ -13,7 +13,7 @@ try:
     from transformer_ref.fast.accelerate import accelerate
     from transformer_ref.fast.loss import PackedLoss as TrainingLoss
     from transformer_ref.fast.memory import freed_memory_kept
-    from transformer_ref.fast.muon import BatchedMuon as Muon
+    from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
     from transformer_ref.fast.top_k import quick_top_k as top_k
 except ModuleNotFoundError as missing:
     if not (missing.name or "").startswith("transformer_ref.fast"):

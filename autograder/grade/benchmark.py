@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
     parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
     parser.add_argument(
-        "--record", action="store_true", help="measure nothing; keep the last result and write it into README.md"
+        "--record", action="store_true", help="measure nothing; keep the last result and write it into the book"
     )
 
 
@@ -63,7 +63,7 @@ def run(chosen: argparse.Namespace) -> int:
     root = course.find_root()
     path = root / "build" / "benchmark" / "grading.json"
     if chosen.record:
-        record(path, root / "README.md")
+        record(path, root / "book" / "measured.md")
         return 0
     assignment = catalogue.find_assignment(chosen.assignment)
     if assignment is None or chosen.submissions < 2:
@@ -79,12 +79,12 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def record(result: Path, readme: Path) -> None:
-    """Keep a result with both sides as the recorded one, and write it into README between its two marks."""
+def record(result: Path, page: Path) -> None:
+    """Keep a result with both sides as the recorded one, and write it into the book's page between its two marks."""
     if not result.is_file() or "ratio" not in (found := json.loads(result.read_text(encoding="utf-8"))):
         raise CourseError(f"Expected a result beside plain nbgrader in {result}; run the benchmark first.")
     RECORDED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    readme.write_text(with_result(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    page.write_text(with_result(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_result(page: str) -> str:

@@ -78,7 +78,7 @@ def changed(
     differing = [
         cell
         for cell, points in after.items()
-        if before.get(cell) is not None and (points is None or abs(points - before[cell]) > SAME)
+        if (old := before.get(cell)) is not None and (points is None or abs(points - old) > SAME)
     ]
     why = _why(last, submission, now) if differing else ""
     return [Change(student, cell, before[cell], after[cell], why) for cell in differing]

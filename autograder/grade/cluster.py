@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment
@@ -65,7 +66,7 @@ class Cluster:
     def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
         """A result for each submission, in the order in which they come to an end; see `Pool.grade`."""
         waiting, attempts = iter(submissions), Counter[str]()
-        held: dict[distributed.Future, Submission] = {}
+        held: dict[distributed.Future, Submission] = {}  # pyright: ignore[reportInvalidTypeForm]  # not everywhere
         under_way = distributed.as_completed(loop=self._client.loop)
 
         def begin(submission: Submission) -> None:
@@ -95,7 +96,7 @@ class Cluster:
             else:
                 yield replace(result, attempts=attempts[submission.student])
 
-    def _result(self, future: "distributed.Future", submission: Submission) -> Result:
+    def _result(self, future: Any, submission: Submission) -> Result:
         try:
             return future.result()
         except Refusal as refusal:

@@ -173,6 +173,7 @@ class Extractor(ExtractorPlugin):
             summary = collect(app.coursedir, app.coursedir.assignment_id, given)
         except CourseError as error:
             app.fail(str(error))
+            return
         for line in summary.lines():
             self.log.warning(line)
         for line in summary.troubles:

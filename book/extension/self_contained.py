@@ -35,8 +35,12 @@ class ExerciseRow(SphinxDirective):
         folder = ROOT / "exercises" / self.arguments[0]
         notebooks = sorted(folder.glob("*.ipynb"))
         if len(notebooks) != 1:
-            log.warning("exercise-row: expected one notebook in exercises/%s, found %d", self.arguments[0],
-                        len(notebooks), location=self.get_location())
+            log.warning(
+                "exercise-row: expected one notebook in exercises/%s, found %d",
+                self.arguments[0],
+                len(notebooks),
+                location=self.get_location(),
+            )
             return []
         notebook = notebooks[0]
         self.env.note_dependency(str(notebook))
@@ -76,8 +80,10 @@ def hosted_links(path: str) -> list[str]:
         return ['<span class="exercise-note">In Colab: <em>File</em>, then <em>Upload notebook</em>.</span>']
     colab = f"https://colab.research.google.com/github/{repository}/blob/main/{path}"
     binder = f"https://mybinder.org/v2/gh/{repository}/main?labpath={path.replace('/', '%2F')}"
-    return [f'<a class="exercise-link" href="{colab}">Open in Colab</a>',
-            f'<a class="exercise-link" href="{binder}">Open on Binder</a>']
+    return [
+        f'<a class="exercise-link" href="{colab}">Open in Colab</a>',
+        f'<a class="exercise-link" href="{binder}">Open on Binder</a>',
+    ]
 
 
 def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
@@ -129,9 +135,12 @@ def drop_foreign_scripts(app: Sphinx, page: str, template: str, context: dict, d
     """Keep scripts of other servers, and those that need them, off the page."""
     if "script_files" in context:
         context["script_files"] = [
-            script for script in context["script_files"]
-            if not any(name in f"{getattr(script, 'filename', script)}{getattr(script, 'attributes', '')}"
-                       for name in FOREIGN_SCRIPTS)
+            script
+            for script in context["script_files"]
+            if not any(
+                name in f"{getattr(script, 'filename', script)}{getattr(script, 'attributes', '')}"
+                for name in FOREIGN_SCRIPTS
+            )
         ]
 
 

@@ -9,8 +9,14 @@ ROOT = Path(__file__).resolve().parents[2]
 settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
 project, author, copyright = settings["title"], settings["author"], settings["copyright"]
-extensions = ["sphinx_external_toc", "myst_nb", "sphinx_togglebutton", "sphinx_copybutton",
-              *settings["sphinx"]["extra_extensions"], *settings["sphinx"]["local_extensions"]]
+extensions = [
+    "sphinx_external_toc",
+    "myst_nb",
+    "sphinx_togglebutton",
+    "sphinx_copybutton",
+    *settings["sphinx"]["extra_extensions"],
+    *settings["sphinx"]["local_extensions"],
+]
 sys.path += [str(ROOT / folder) for folder in settings["sphinx"]["local_extensions"].values()]
 external_toc_path = str(ROOT / "_toc.yml")
 external_toc_exclude_missing = settings["only_build_toc_files"]

@@ -40,10 +40,12 @@ def words_of(text: str) -> Words:
 def short_pairs() -> tuple[list[tuple[Words, Words]], list[tuple[Words, Words]]]:
     """Return pairs to learn from and pairs to judge by: short, and made of common English words only."""
     corpus = build_corpus(train=40_000, validation=0, test=1_000, held_out=0)
-    splits = [[(words_of(pair.english), words_of(pair.italian)) for pair in split]
-              for split in (corpus.train, corpus.test)]
-    splits = [[(english, italian) for english, italian in split if SHORTEST <= len(english) <= LONGEST]
-              for split in splits]
+    splits = [
+        [(words_of(pair.english), words_of(pair.italian)) for pair in split] for split in (corpus.train, corpus.test)
+    ]
+    splits = [
+        [(english, italian) for english, italian in split if SHORTEST <= len(english) <= LONGEST] for split in splits
+    ]
     counts = Counter(word for english, _ in splits[0] for word in english)
     common = {word for word, _ in counts.most_common(COMMON_WORDS)}
     shown = {words_of(text) for text in SHOWN}
@@ -89,7 +91,10 @@ def main() -> None:
     print(f"{len(pairs)} pairs, {time.perf_counter() - began:.0f} s", flush=True)
     right = sum(tuple(translated(model, english, source, target)["target"]) == italian for english, italian in test)
     record = {
-        "pairs": len(pairs), "steps": STEPS, "test": len(test), "exactly_right": right,
+        "pairs": len(pairs),
+        "steps": STEPS,
+        "test": len(test),
+        "exactly_right": right,
         "sentences": [translated(model, words_of(text), source, target) for text in SHOWN],
     }
     for sentence in record["sentences"]:

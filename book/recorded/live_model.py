@@ -185,11 +185,15 @@ def main() -> None:
     }
     write(WEIGHTS, script)
     write(RECORD, json.dumps(record, ensure_ascii=False) + "\n")
-    print(f"{record['weights']:,} weights in {record['bytes']:,} bytes; rounding moves a log-probability by at most "
-          f"{record['moved_by_rounding']}")
+    print(
+        f"{record['weights']:,} weights in {record['bytes']:,} bytes; rounding moves a log-probability by at most "
+        f"{record['moved_by_rounding']}"
+    )
     for split, score in record["scores"].items():
-        print(f"{split}: {score['exact']:.1%} of {score['sentences']:,} sentences exactly right, "
-              f"{score['sense']:.1%} in the right sense")
+        print(
+            f"{split}: {score['exact']:.1%} of {score['sentences']:,} sentences exactly right, "
+            f"{score['sense']:.1%} in the right sense"
+        )
     for sentence in record["sentences"]:
         print(f"  {sentence['text']}  ->  {sentence['translation']}")
 

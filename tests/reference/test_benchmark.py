@@ -1,6 +1,7 @@
 """The benchmark measures everyone on the same work, writes what it says it writes, and README shows a recorded copy."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from transformer_ref.data.grammar import build_corpus
 
 CPU = torch.device("cpu")
 PEERS = {"torch.nn.Transformer", "Hugging Face Marian", "x-transformers"}
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGE, README = ROOT / "book" / "measured.md", ROOT / "README.md"
 FIELDS = ["work", "config", "precision", "peer", "ours", "theirs", "ratio", "share_of_peak"]
 
 
@@ -145,12 +147,16 @@ def test_a_trained_talker_is_trained_once(small, tmp_path):
 
 def test_recording_writes_the_table_into_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RECORDED", tmp_path / "recorded.json")
-    result, page = tmp_path / "benchmark.json", tmp_path / "README.md"
+    result, page, readme = (tmp_path / name for name in ("benchmark.json", "measured.md", "README.md"))
     row = contest.Row("greedy", "d256", "bf16", "naive", 400.0, 18.0, 22.22, None)
-    record.write(result, {"device": "a small machine", "threads": 2, "torch": "2"}, [row])
+    shown = contest.Row("greedy", "d256", "fp32", "CTranslate2", 300.0, 301.0, 0.99, None)
+    record.write(result, {"device": "a small machine", "threads": 2, "torch": "2"}, [row, shown])
+    readme.write_text(f"{record.SHORT_BEGIN}\nold\n{record.SHORT_END}\n")
     page.write_text(f"before\n{record.BEGIN}\nold\n{record.END}\nafter\n")
-    record.record(result, page)
+    record.record(result, page, readme)
     text = page.read_text()
+    assert "| CTranslate2 | 300 | 301 | 0.99 |" in readme.read_text()
+    assert "naive" not in readme.read_text() and "old" not in readme.read_text()
     assert "| greedy | d256 | bf16 | naive | 400 | 18 | 22.22 |  |" in text and "a small machine" in text
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert (tmp_path / "recorded.json").read_text() == result.read_text()
@@ -158,13 +164,20 @@ def test_recording_writes_the_table_into_the_page(tmp_path, monkeypatch):
 
 def test_recording_without_a_result_or_without_marks_says_what_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError, match="run the benchmark first"):
-        record.record(tmp_path / "benchmark.json", README)
+        record.record(tmp_path / "benchmark.json", PAGE, README)
     record.write(tmp_path / "benchmark.json", {"device": "x", "threads": 1, "torch": "2"}, [])
     (tmp_path / "page.md").write_text("no marks")
-    with pytest.raises(ValueError, match="readme: expected the marks"):
-        record.record(tmp_path / "benchmark.json", tmp_path / "page.md")
+    for name, pages in (("page", (tmp_path / "page.md", README)), ("readme", (PAGE, tmp_path / "page.md"))):
+        with pytest.raises(ValueError, match=f"{name}: expected the marks"):
+            record.record(tmp_path / "benchmark.json", *pages)
 
 
-def test_readme_shows_the_recorded_benchmark():
-    page = README.read_text(encoding="utf-8")
-    assert record.BEGIN in page and record.with_table(page) == page
+@pytest.mark.parametrize("file", [PAGE, README])
+def test_the_book_and_readme_show_the_recorded_benchmark(file):
+    page = file.read_text(encoding="utf-8")
+    assert "benchmark" in page and "| training | d256 |" in page and record.with_table(page) == page
+
+
+def test_readme_shows_all_its_rows_and_no_more_than_eight():
+    shown = README.read_text(encoding="utf-8").split(record.SHORT_BEGIN)[1].split(record.SHORT_END)[0]
+    assert len(re.findall(r"^\| (?:training|greedy|beam) ", shown, flags=re.MULTILINE)) == len(record.IN_SHORT) <= 8

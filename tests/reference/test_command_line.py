@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -381,3 +382,19 @@ def test_a_reader_who_leaves_early_sees_no_traceback(lines):
         process.stdin.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_threads_that_wait_are_told_to_sleep_before_torch_is_imported():
+    program = """
+import os, sys
+class Watch:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            print(os.environ.get("OMP_WAIT_POLICY")); sys.stdout.flush(); os._exit(0)
+sys.meta_path.insert(0, Watch())
+import transformer_ref.__main__
+"""
+    for policy in ({}, {"OMP_WAIT_POLICY": "active"}):
+        without = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        run = subprocess.run([sys.executable, "-c", program], env=without | policy, capture_output=True, text=True)
+        assert run.stdout.strip() == policy.get("OMP_WAIT_POLICY", "passive")

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "book/measured.md"]
 MADE_BY_COMMANDS = ("build/", "classroom/", ".venv")
 CHAPTER = "NN"  # stands for a number in the names CONTRIBUTING.md gives as patterns
 
@@ -25,7 +26,7 @@ def test_every_make_command_named_is_a_target(root: Path, document: str) -> None
     targets = set(re.findall(r"^([\w-]+):", text(root, "Makefile"), flags=re.MULTILINE))
     in_code = shell_blocks(root, document) + "\n".join(re.findall(r"`(make [^`]+)`", text(root, document)))
     named = set(re.findall(r"\bmake ([a-z][a-z-]*)", in_code))
-    assert named
+    assert named or document == "SECURITY.md"
     assert named <= targets
 
 
@@ -62,15 +63,28 @@ def test_readme_s_table_of_folders_is_the_repository_s(root: Path, repository_fi
     assert set(rows) == {name for name in folders if not name.startswith(".")}
 
 
-@pytest.mark.parametrize("command", ["make course", "make test"])
-def test_readme_shows_what_each_of_the_two_commands_printed(root: Path, command: str) -> None:
+def test_readme_is_read_in_minutes_and_pastes_no_output(root: Path) -> None:
+    readme = text(root, "README.md")
+    assert len(readme.splitlines()) <= 175
+    assert set(re.findall(r"^```(\w*)\n", readme, flags=re.MULTILINE)) - {""} <= {"bash", "python", "bibtex"}
+
+
+def test_the_book_shows_what_make_course_printed(root: Path) -> None:
     shown = re.search(
-        rf"<!-- {command}: begin -->\n```text\n(.*?)\n```\n<!-- {command}: end -->",
-        text(root, "README.md"),
-        flags=re.DOTALL,
+        r"<!-- make course: begin -->\n```text\n(.*?)\n```\n<!-- make course: end -->",
+        text(root, "book/measured.md"),
+        re.DOTALL,
     )
     assert shown is not None
-    assert shown.group(1).strip()
+    steps = set(re.findall(r"STEP='(\[\d/6\]) '", text(root, "Makefile")))
+    assert steps and steps <= set(re.findall(r"^\[\d/6\]", shown.group(1), flags=re.MULTILINE))
+
+
+def test_readme_says_the_scores_that_the_book_records(root: Path) -> None:
+    recorded = re.findall(r"\| (\d+) min \| ([\d.]+) \|", text(root, "book/measured.md"))
+    readme = " ".join(text(root, "README.md").split())
+    assert len(recorded) == 2
+    assert all(f"BLEU {score}" in readme or f"{minutes} minutes {score}" in readme for minutes, score in recorded)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -78,7 +92,7 @@ def test_every_link_inside_the_repository_leads_somewhere(root: Path, document: 
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([\w-]+))?\)", text(root, document))
     broken = []
     for file, anchor in links:
-        target = root / (file or document)
+        target = ((root / document).parent / file) if file else root / document
         headings = re.findall(
             r"^#+ (.+)$", target.read_text(encoding="utf-8") if target.is_file() else "", re.MULTILINE
         )
@@ -96,6 +110,25 @@ def test_readme_and_project_agree_on_python_and_version(root: Path) -> None:
     assert f"Python {oldest.group(1)} or newer" in text(root, "README.md")
     assert f"Version {version.group(1)}" in text(root, "README.md")
     assert f"## [{version.group(1)}]" in text(root, "CHANGELOG.md")
+
+
+def test_the_citation_is_valid_and_of_this_version(root: Path) -> None:
+    citation = yaml.safe_load(text(root, "CITATION.cff"))
+    assert {"cff-version", "message", "title", "authors", "version"} <= citation.keys()
+    assert citation["cff-version"] == "1.2.0" and citation["type"] in ("software", "dataset")
+    assert all({"name"} == author.keys() or "family-names" in author for author in citation["authors"])
+    project = text(root, "pyproject.toml")
+    assert f'version = "{citation["version"]}"' in project
+    assert f'license = "{" AND ".join(citation["license"])}"' in project
+
+
+def test_the_changelog_has_one_unreleased_section_and_one_list_of_a_kind(root: Path) -> None:
+    changelog = text(root, "CHANGELOG.md")
+    sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    assert len([section for section in sections if "unreleased" in section.splitlines()[0].lower()]) == 1
+    for section in sections:
+        kinds = re.findall(r"^### (\w+)", section, flags=re.MULTILINE)
+        assert len(kinds) == len(set(kinds)) and set(kinds) <= {"Added", "Changed", "Removed", "Fixed", "Security"}
 
 
 def test_contributing_states_the_line_length_that_ruff_enforces(root: Path) -> None:

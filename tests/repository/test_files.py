@@ -22,6 +22,8 @@ TOP_LEVEL = {
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "LICENSE",
+    "SECURITY.md",
+    "CITATION.cff",
     "Makefile",
     "pyproject.toml",
     "nbgrader_config.py",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-TARGETS = ["help", "setup", "site", "release", "course", "serve", "test", "bench", "clean"]
+TARGETS = ["help", "setup", "site", "release", "course", "serve", "quick", "test", "bench", "clean"]
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -54,23 +54,26 @@ def test_the_recipe_of_clean_does_not_name_classroom(root: Path) -> None:
 
 def test_setup_does_again_only_what_a_changed_file_asks_for(root: Path, tmp_path: Path) -> None:
     """The stamps in order of age: a finished set-up runs no installer, a newer lock runs it again."""
-    old = ["Makefile", "requirements.txt", "pyproject.toml"]
+    old = ["Makefile", "requirements.txt", "pyproject.toml", ".ci/install.py"]
+    (tmp_path / ".ci").mkdir()
     for name in old:
-        shutil.copy(root / name, tmp_path)
+        shutil.copy(root / name, tmp_path / name)
     (tmp_path / ".venv").mkdir()
     stamps = [".created", ".torch", ".requirements", ".ready"]
     for age, name in enumerate([*old, *(f".venv/{stamp}" for stamp in stamps)]):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (age, age))
-    assert "pip" not in make(tmp_path, "-n", "setup").stdout
+    assert "install" not in make(tmp_path, "-n", "setup").stdout
     os.utime(tmp_path / "requirements.txt", (100, 100))
-    assert "install -r requirements.txt" in make(tmp_path, "-n", "setup").stdout
+    assert "install.py -r requirements.txt" in make(tmp_path, "-n", "setup").stdout
 
 
 def built(root: Path, folder: Path) -> None:
     """A course whose environment and book are newer than all that they are made of."""
-    for number, name in enumerate(["Makefile", "requirements.txt", "pyproject.toml", "_config.yml", "_toc.yml"]):
-        shutil.copy(root / name, folder)
+    (folder / ".ci").mkdir()
+    made_of = ["Makefile", "requirements.txt", ".ci/install.py", "pyproject.toml", "_config.yml", "_toc.yml"]
+    for number, name in enumerate(made_of):
+        shutil.copy(root / name, folder / name)
         os.utime(folder / name, (number, number))
     (folder / "exercises" / "a").mkdir(parents=True)
     (folder / "exercises" / "a" / "b.ipynb").write_text("{}")

@@ -58,3 +58,38 @@ def test_the_tests_run_on_the_oldest_the_locked_and_the_newest_torch(root: Path)
     matrix = parsed(root, "tests")["jobs"]["torch"]["strategy"]["matrix"]["torch"]
     assert oldest is not None
     assert set(matrix) == {f"torch=={oldest.group(1)}.*", "locked", "newest"}
+
+
+def test_the_shards_are_all_parts_of_one_whole_and_no_other(root: Path) -> None:
+    job = parsed(root, "tests")["jobs"]["locked"]
+    shards = job["strategy"]["matrix"]["shard"]
+    assert shards == [f"{number}/{len(shards)}" for number in range(1, len(shards) + 1)]
+    assert [step["env"] for step in job["steps"] if step.get("run") == "bash .ci/run"] == [
+        {"PYTEST_ARGS": "--shard ${{ matrix.shard }}"}
+    ]
+
+
+FORMS = ["bug", "class-mistake"]
+
+
+def form(root: Path, name: str) -> dict:
+    return yaml.load((root / f".github/ISSUE_TEMPLATE/{name}.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+
+
+def test_an_issue_is_one_of_the_forms_and_attacks_are_sent_elsewhere(root: Path) -> None:
+    present = {path.stem for path in (root / ".github/ISSUE_TEMPLATE").iterdir()}
+    assert present == {*FORMS, "config"}
+    assert "SECURITY.md" in str(form(root, "config")["contact_links"])
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_s_fields_have_names_of_their_own_and_labels(root: Path, name: str) -> None:
+    fields = [field for field in form(root, name)["body"] if field["type"] != "markdown"]
+    assert fields and all(field["attributes"]["label"] for field in fields)
+    assert len({field["id"] for field in fields}) == len(fields)
+    assert {field["type"] for field in fields} <= {"input", "textarea", "dropdown", "checkboxes"}
+
+
+def test_the_form_for_a_mistake_asks_for_all_that_an_entry_needs(root: Path) -> None:
+    needed = {field["id"] for field in form(root, "class-mistake")["body"] if "validations" in field}
+    assert needed == {"exercise", "answer", "said", "should-say"}

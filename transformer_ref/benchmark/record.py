@@ -1,4 +1,4 @@
-"""The result as JSON, and the table that README shows of a recorded one."""
+"""The result as JSON, and the table that the book shows of a recorded one, some of it in README too."""
 
 import json
 import os
@@ -16,6 +16,18 @@ WORKS = ("training", "greedy", "beam")
 RESULT_FILE = "benchmark.json"
 RECORDED = Path(__file__).parent / "recorded.json"
 BEGIN, END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
+SHORT_BEGIN, SHORT_END = "<!-- benchmark in short: begin -->", "<!-- benchmark in short: end -->"
+# (work, model, ours in, beside): what a reader would try first, and where others are faster
+IN_SHORT = (
+    ("training", "d256", "fp32", "torch.nn.Transformer"),
+    ("training", "d256", "bf16", "torch.nn.Transformer, autocast"),
+    ("training", "d256", "bf16", "Hugging Face Marian, autocast"),
+    ("greedy", "d256", "fp32", "Hugging Face Marian"),
+    ("greedy", "d256", "fp32", "CTranslate2"),
+    ("beam", "d256", "fp32", "Hugging Face Marian"),
+    ("beam", "d256", "fp32", "CTranslate2"),
+    ("beam", "d256", "bf16", "CTranslate2 int8"),
+)
 
 
 def machine(device: torch.device) -> dict[str, Any]:
@@ -40,11 +52,15 @@ def write(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
     os.replace(temporary, path)
 
 
-def recorded_table() -> str:
-    """Return the table of the recorded result, or a sentence where none is recorded."""
+def recorded_table(in_short: bool = False) -> str:
+    """Return the table of the recorded result, or a sentence where none is recorded. In short: the rows of IN_SHORT."""
     if not RECORDED.is_file():
         return "No result is recorded yet: `make bench` measures this machine."
-    return table(json.loads(RECORDED.read_text(encoding="utf-8")))
+    content = json.loads(RECORDED.read_text(encoding="utf-8"))
+    if in_short:
+        named = [(row, (row["work"], row["config"], row["precision"], row["peer"])) for row in content["rows"]]
+        content = {**content, "rows": [row for row, names in named if names in IN_SHORT]}
+    return table(content)
 
 
 def table(content: dict[str, Any]) -> str:
@@ -61,24 +77,29 @@ def table(content: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def record(result: Path, readme: Path) -> None:
-    """Keep a result as the recorded one and write its table into README, between the two marks.
+def record(result: Path, page: Path, readme: Path) -> None:
+    """Keep a result as the recorded one and write its table into the page, and in short into README, between marks.
 
-    Raises FileNotFoundError when there is no result, ValueError when README lacks the marks.
+    Raises FileNotFoundError when there is no result, ValueError when one of the two lacks the marks.
     """
     if not result.is_file():
         raise FileNotFoundError(f"benchmark: expected the file {result}, got nothing; run the benchmark first")
-    text = result.read_text(encoding="utf-8")
-    page = readme.read_text(encoding="utf-8")
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"readme: expected the marks {BEGIN} and {END} in {readme}, got neither or one")
-    RECORDED.write_text(text, encoding="utf-8")
-    readme.write_text(with_table(page), encoding="utf-8")
+    for name, file, begin, end in (("page", page, BEGIN, END), ("readme", readme, SHORT_BEGIN, SHORT_END)):
+        text = file.read_text(encoding="utf-8")
+        if begin not in text or end not in text:
+            raise ValueError(f"{name}: expected the marks {begin} and {end} in {file}, got neither or one")
+    RECORDED.write_text(result.read_text(encoding="utf-8"), encoding="utf-8")
+    for file in (page, readme):
+        file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def with_table(page: str) -> str:
     """Return the page with the recorded table between its marks."""
-    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{recorded_table()}\n{END}", page, flags=re.DOTALL)
+    for begin, end, in_short in ((BEGIN, END, False), (SHORT_BEGIN, SHORT_END, True)):
+        if begin in page:
+            written = f"{begin}\n{recorded_table(in_short)}\n{end}"
+            page = re.sub(f"{begin}.*{end}", lambda _, text=written: text, page, flags=re.DOTALL)
+    return page
 
 
 def _rounded(row: Row) -> dict[str, Any]:

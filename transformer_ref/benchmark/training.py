@@ -102,6 +102,8 @@ def _cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
 class _AroundTorch(nn.Module):
     """What a tutorial puts around `torch.nn.Transformer`: a tied table, positions, dropout."""
 
+    positions: Tensor
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.table = nn.Embedding(config.target_vocabulary, config.d_model)

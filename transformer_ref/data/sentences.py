@@ -77,7 +77,7 @@ class SentenceGenerator:
             mark -= weight
             if mark < 0:
                 return item
-        return item
+        return next(reversed(weights))  # the sum was rounded
 
     # The shapes of a sentence. Each returns a meaning, and the sense of its ambiguous word.
 

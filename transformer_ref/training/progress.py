@@ -40,7 +40,7 @@ class ProgressLine:
 
     def line(self, progress: Progress) -> str:
         """Return "step 120 (13 %)  loss 1.84  9,800 tokens/s  0:48 left"."""
-        seconds = progress.seconds - self._first_seconds
+        seconds = progress.seconds - (self._first_seconds or 0.0)
         speed = f"{self._tokens / seconds:,.0f}" if seconds > 0 else "?"
         left = progress.seconds / progress.share * (1 - progress.share) if progress.share else 0.0
         return (f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}  {speed} tokens/s  "

@@ -1,4 +1,4 @@
-"""What `python -m autograder benchmark` measures, and that README shows what was recorded."""
+"""What `python -m autograder benchmark` measures, and that the book shows what was recorded."""
 
 import argparse
 import json
@@ -10,13 +10,16 @@ from autograder import catalogue, course
 from autograder.course import CourseError
 from autograder.grade import benchmark
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "book" / "measured.md"
 
 
-def test_readme_shows_the_recorded_result():
-    page = README.read_text(encoding="utf-8")
+def test_the_book_shows_the_recorded_result_and_readme_its_ratio():
+    page = PAGE.read_text(encoding="utf-8")
     assert benchmark.with_result(page) == page
     assert "times the submissions per minute" in page
+    ratio = json.loads(benchmark.RECORDED.read_text(encoding="utf-8"))["ratio"]
+    assert f"graded {ratio:.1f} times as fast" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
 def test_recording_keeps_the_result_and_writes_it_between_the_marks(tmp_path, monkeypatch):
@@ -32,10 +35,10 @@ def test_recording_keeps_the_result_and_writes_it_between_the_marks(tmp_path, mo
 
 def test_a_result_without_the_other_side_is_not_recorded(tmp_path):
     with pytest.raises(CourseError, match="run the benchmark first"):
-        benchmark.record(tmp_path / "grading.json", README)
+        benchmark.record(tmp_path / "grading.json", PAGE)
     (tmp_path / "grading.json").write_text('{"assignment": "05_self_attention"}')
     with pytest.raises(CourseError, match="beside plain nbgrader"):
-        benchmark.record(tmp_path / "grading.json", README)
+        benchmark.record(tmp_path / "grading.json", PAGE)
 
 
 def test_growth_is_the_slope_of_the_second_half_and_one_jump_does_not_move_it():

@@ -1,0 +1,70 @@
+"""Draw what a check says about a wrong answer: diagnosis.svg, which README shows.
+
+    python -m book.recorded.diagnosis
+
+The answer is run and judged as in a learner's notebook; the picture is its code and the report, word for word, on a
+card of its own, so that it reads on a light page and on a dark one.
+"""
+
+import html
+from pathlib import Path
+
+from autograder.judging.judge import judge_in_notebook
+
+PICTURE = Path(__file__).resolve().parents[1] / "assets" / "diagnosis.svg"
+EXERCISE = "attention-weights"
+ANSWER = """\
+def attention_weights(Q, K):
+    scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
+    return torch.softmax(scores, dim=-2)
+
+check("attention-weights")
+"""
+CHARACTER, LINE, MARGIN = 8.0, 20, 18  # pixels: the width of a character, the height of a line, the card's margin
+PAPER, SHADE, BORDER = "#ffffff", "#eef1f5", "#8c959f"
+INK, RIGHT, WRONG = "#1f2328", "#116329", "#a40e26"
+
+
+def report() -> str:
+    """Return what the check prints about ANSWER."""
+    namespace: dict = {}
+    setting = "import math\nimport torch\n"
+    exec(setting + ANSWER.split("\n\n")[0], namespace)
+    return judge_in_notebook(EXERCISE, namespace)["text"].rstrip()
+
+
+def svg(code: str, said: str) -> str:
+    """Return the picture of a cell and of the report below it."""
+    above, below = code.rstrip().splitlines(), said.splitlines()
+    columns = max(map(len, above + below))
+    width = round(columns * CHARACTER + 2 * MARGIN)
+    cell = len(above) * LINE + 2 * MARGIN
+    height = cell + len(below) * LINE + 2 * MARGIN
+    rows = [(MARGIN + LINE * number, INK, line) for number, line in enumerate(above)]
+    rows += [(cell + MARGIN + LINE * number, ink(line), line) for number, line in enumerate(below)]
+    texts = "\n".join(
+        f'<text x="{MARGIN}" y="{y + 14}" fill="{color}" textLength="{round(len(line) * CHARACTER)}">'
+        f"{html.escape(line, quote=False)}</text>"
+        for y, color, line in rows
+        if line
+    )
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" \
+font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13">
+<title>A wrong answer and what its check says</title>
+<style>text {{ white-space: pre; }}</style>
+<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8" fill="{PAPER}" stroke="{BORDER}"/>
+<path d="M 1 {cell} V 8 Q 1 1 8 1 H {width - 8} Q {width - 1} 1 {width - 1} 8 V {cell} Z" fill="{SHADE}"/>
+{texts}
+</svg>
+"""
+
+
+def ink(line: str) -> str:
+    """Return the color of a line of a report: green where something is right, red where it is not."""
+    return {"✓": RIGHT, "✗": WRONG}.get(line.strip()[:1], INK)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(svg(ANSWER, report()), encoding="utf-8")
+    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")

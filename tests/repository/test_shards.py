@@ -1,0 +1,49 @@
+"""`--shard K/N` cuts the suite into parts: each test in exactly one, and what shares a class in the same."""
+
+import pytest
+
+pytest_plugins = ["pytester"]
+FILE = """
+import pytest
+
+@pytest.mark.parametrize("n", range(3))
+def test_alone(n): pass
+
+@pytest.mark.xdist_group("class")
+def test_of_a_class(): pass
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, root) -> pytest.Pytester:
+    conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
+    pytester.makeconftest(conftest)
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\nmarkers = ["xdist_group"]\n')
+    pytester.makepyfile(**{f"test_{name}": FILE for name in "abcdefgh"})
+    return pytester
+
+
+def collected(suite: pytest.Pytester, *arguments: str) -> list[str]:
+    return [
+        line for line in suite.runpytest("--collect-only", "-q", "-p", "no:xdist", *arguments).outlines if "::" in line
+    ]
+
+
+def test_every_test_is_in_exactly_one_shard(suite):
+    parts = [collected(suite, "--shard", f"{number}/3") for number in (1, 2, 3)]
+    assert all(parts)
+    assert sorted(line for part in parts for line in part) == sorted(collected(suite))
+
+
+def test_what_stands_in_one_file_or_one_group_stays_together(suite):
+    parts = [collected(suite, "--shard", f"{number}/3") for number in (1, 2, 3)]
+    assert sum(any("test_of_a_class" in line for line in part) for part in parts) == 1
+    for name in "abcdefgh":
+        assert sum(any(f"test_{name}.py::test_alone" in line for line in part) for part in parts) == 1
+
+
+@pytest.mark.parametrize("wrong", ["0/3", "4/3", "half"])
+def test_a_part_that_does_not_exist_is_refused_by_name(suite, wrong):
+    result = suite.runpytest("--collect-only", "--shard", wrong)
+    assert result.ret != 0
+    assert any("expected K/N with K from 1 to N" in line for line in result.outlines + result.errlines)
