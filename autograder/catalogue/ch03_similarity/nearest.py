@@ -106,8 +106,8 @@ EXERCISE = Exercise(
         wrong("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
               "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
         wrong("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
-              """One word too many came back. Room was made for the word itself, but it had been left out
-              already.""", quotes=list_of),
+              "One word too many came back. Room was made for the word itself, but it had been left out already.",
+              quotes=list_of),
         wrong("first hit dropped, whoever it is", RIGHT.but(COSINES, f"({COSINES}).round(decimals=5)").but(
                   "[i for i in order if i != own]", "order[1:]"), NEAREST,
               """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the same way
@@ -127,8 +127,8 @@ EXERCISE = Exercise(
         wrong("opposite counts as near", RIGHT.but(COSINES, f"({COSINES}).abs()"), COSINE,
               "A word in the *opposite* direction came out as near: the sign of the cosine was dropped.", quotes=list_of),
         wrong("ids instead of words", RIGHT.but(FOUND, "others[:k]"), NEAREST,
-              """You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the other way
-              round.""", quotes=list_of),
+              "You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the other way round.",
+              quotes=list_of),
         wrong("a tensor of ids", RIGHT.but(FOUND, "torch.tensor(others[:k])"), NEAREST,
               """You returned a tensor of ids. A list of words is wanted; the vocabulary leads from words to ids, so you need it
               the other way round."""),

@@ -107,8 +107,8 @@ EXERCISE = Exercise(
               """The scores were divided by the largest of them. Then a pair's score depends on all the other pairs. The divisor
               is known beforehand, from d alone.""", quotes=last_row),
         wrong("softmax already", RIGHT.but("return scores", "return torch.softmax(scores, dim=-1)"), TABLE,
-              """Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter
-              04.""", quotes=last_row),
+              "Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter 04.",
+              quotes=last_row),
         wrong("keys ask, queries answer", RIGHT.but("Q @ K.T", "K @ Q.T"), TABLE,
               """Rows and columns are exchanged: one row for each query, one column for each key. With the four words you cannot
               see it, because there Q = K."""),

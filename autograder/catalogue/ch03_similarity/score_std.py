@@ -83,14 +83,14 @@ EXERCISE = Exercise(
               """Too small: torch.rand draws from 0 to 1, with mean 1/2 and variance 1/12. Standard normal numbers have mean 0
               and variance 1.""", quotes=yours),
         wrong("uniform numbers from -1 to 1", RIGHT.but(NORMAL, "2 * torch.rand(2, n, d, generator=generator) - 1"), MEASURE,
-              """Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers have variance
-              1.""", quotes=yours),
+              "Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers have variance 1.",
+              quotes=yours),
         wrong("a vector with itself", RIGHT.but("q * k", "q * q"), MEASURE,
-              """Too large by the root of 2: each vector met itself. A query and a key are two *different* random
-              vectors.""", quotes=yours),
+              "Too large by the root of 2: each vector met itself. A query and a key are two *different* random vectors.",
+              quotes=yours),
         wrong("mean size instead of standard deviation", RIGHT.but("std()", "abs().mean()"), MEASURE,
-              """This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the
-              root.""", quotes=yours),
+              "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
+              quotes=yours),
         wrong("signs dropped first", RIGHT.but("std()", "abs().std()"), MEASURE,
               "The signs were dropped before the spread was measured, which makes it about 0.6 of what it is.", quotes=yours),
         wrong("standard error of the mean", RIGHT.but("products.std()", "(products.std() / n ** 0.5)"), MEASURE,

@@ -93,11 +93,11 @@ EXERCISE = Exercise(
               """You divided by the largest score, so the largest share is 1 and there is nothing left for the others. Divide by
               the sum.""", quotes=sums),
         wrong("divided by how many there are", RIGHT.but("/ total", "/ len(x)"), SUM,
-              """You divided by the *number* of scores. Shares must sum to 1 whatever the scores are, so divide by their
-              sum.""", quotes=sums),
+              "You divided by the *number* of scores. Shares must sum to 1 whatever the scores are, so divide by their sum.",
+              quotes=sums),
         wrong("divided by the length of the vector", RIGHT.but("/ total", "/ x.norm()"), SUM,
-              """You divided by the length of the vector, so the *squares* sum to 1. Shares themselves must: divide by the
-              sum.""", quotes=sums),
+              "You divided by the length of the vector, so the *squares* sum to 1. Shares themselves must: divide by the sum.",
+              quotes=sums),
         wrong("softmax already", UNCHECKED.but("x / total", "torch.softmax(x, dim=0)"), SUM,
               """This is softmax, which comes next. It never refuses anything. Here try the plain division first, and see where
               it breaks."""),

@@ -107,31 +107,31 @@ EXERCISE = Exercise(
         wrong("always along the first axis", SHORT.but("dim=dim", "dim=0"), WHICH_AXIS,
               "The first axis is always used, whatever dim says. With dim=-1 each *row* is shared out.", quotes=first_row),
         wrong("one sum for the whole tensor", SHORT.but("x, dim=dim, keepdim=True", "x.flatten(), dim=0"), WHICH_AXIS,
-              """One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its
-              own.""", quotes=first_row),
+              "One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its own.",
+              quotes=first_row),
         wrong("an axis lost", SHORT.but(", keepdim=True", ""), WHICH_AXIS,
               """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a square
               table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
         wrong("shares instead of their logarithms", SHORT.but("x - total", "torch.exp(x - total)"), LOGARITHM,
-              """These are the shares themselves, between 0 and 1. Their logarithms, all 0 or below, are
-              wanted.""", quotes=first_row),
+              "These are the shares themselves, between 0 and 1. Their logarithms, all 0 or below, are wanted.",
+              quotes=first_row),
         wrong("sign turned", SHORT.but("x - total", "total - x"), LOGARITHM,
               """Positive numbers: the sign is turned. A share is at most 1, so its logarithm is at most 0. (The turned one is a
               loss.)""", quotes=first_row),
         wrong("base 10", SHORT.but("x - total", "(x - total) / math.log(10)"), LOGARITHM,
-              """The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes
-              it.""", quotes=first_row),
+              "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
+              quotes=first_row),
         wrong("base 2", SHORT.but("x - total", "(x - total) / math.log(2)"), LOGARITHM,
-              """The logarithm has base 2. The exponential has base e, and only the natural logarithm undoes
-              it.""", quotes=first_row),
+              "The logarithm has base 2. The exponential has base e, and only the natural logarithm undoes it.",
+              quotes=first_row),
         wrong("logarithm of the sum added", RIGHT.but("shifted - torch", "shifted + torch"), LOGARITHM,
               "The logarithm of the sum was added. log(a / b) is log a *minus* log b.", quotes=first_row),
         wrong("divided by the logarithm of the sum", SHORT.but("x - total", "x / total"), LOGARITHM,
-              """The scores were divided by the logarithm of the sum. The logarithm of a quotient is a
-              *difference*.""", quotes=first_row),
+              "The scores were divided by the logarithm of the sum. The logarithm of a quotient is a *difference*.",
+              quotes=first_row),
         wrong("only the logarithm of the sum", SHORT.but("x - total", "total"), LOGARITHM,
-              """One number for each row came back: the logarithm of its sum. It must still be taken away from every
-              score.""", quotes=sizes),
+              "One number for each row came back: the logarithm of its sum. It must still be taken away from every score.",
+              quotes=sizes),
         wrong("small shares cut off", RIGHT.but(DIFFERENCE, "torch.log((torch.exp(shifted) / total).clamp(min=1e-12))"), LOGARITHM,
               """Shares below a limit were lifted to it before the logarithm, so everything small comes back as the same number
               and has no gradient. The true value, -200, needs no division at all."""),
@@ -139,11 +139,11 @@ EXERCISE = Exercise(
                   "x - total", "torch.log(x / total)"), LOGARITHM,
               "The scores were divided by their sum and no exponential was taken; the logarithm of a negative number is NaN."),
         wrong("mean instead of sum", RIGHT.but(".sum(", ".mean("), LOGARITHM,
-              """The logarithm of the *mean* of the powers was subtracted, so every result is too large by log n. Use the
-              sum.""", quotes=first_row),
+              "The logarithm of the *mean* of the powers was subtracted, so every result is too large by log n. Use the sum.",
+              quotes=first_row),
         wrong("one more inside the logarithm", RIGHT.but("torch.log(", "torch.log1p("), LOGARITHM,
-              """There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than
-              1.""", quotes=first_row),
+              "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
+              quotes=first_row),
         wrong("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave the
               others alone."""),

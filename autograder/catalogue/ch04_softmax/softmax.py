@@ -145,19 +145,19 @@ EXERCISE = Exercise(
               """A score of minus infinity was replaced by 0, whose power is 1. It means "nothing at all", and needs no special
               care: its power is exactly 0."""),
         wrong("the logarithm of the shares", RIGHT.but("powers / total", "x - largest - total.log()"), LOGARITHM,
-              """Negative numbers: you returned the logarithms of the shares. That is exercise 04.3; one step is missing
-              here.""", quotes=first_row),
+              "Negative numbers: you returned the logarithms of the shares. That is exercise 04.3; one step is missing here.",
+              quotes=first_row),
         wrong("no exponential", NAIVE.but("torch.exp(x)", "x"), POSITIVE,
-              """There is no exponential: the scores were divided by their sum, so a negative score became a negative
-              share.""", quotes=first_row),
+              "There is no exponential: the scores were divided by their sum, so a negative score became a negative share.",
+              quotes=first_row),
         wrong("not divided", RIGHT.but("powers / total", "powers"), POSITIVE,
               """The largest of each row is 1, so nothing is left for the others: these are powers, not yet shares. Divide by
               what they sum to.""", quotes=sums),
         wrong("plain powers", NAIVE.but("powers / total", "powers"), POSITIVE,
               "These are the powers, all positive, but not yet shares: divide them by what they sum to.", quotes=sums),
         wrong("divided by the mean", RIGHT.but("powers.sum", "powers.mean"), POSITIVE,
-              """You divided by the mean of the powers, so a row sums to the number of its entries. Divide by the
-              sum.""", quotes=sums),
+              "You divided by the mean of the powers, so a row sums to the number of its entries. Divide by the sum.",
+              quotes=sums),
         wrong("divided by the sum of the scores", NAIVE.but("powers.sum", "x.sum"), POSITIVE,
               """The powers were divided by the sum of the *scores*. Parts and whole must be of one kind: divide by the sum of
               the powers.""", quotes=sums),
@@ -174,21 +174,21 @@ EXERCISE = Exercise(
               """The scores went through a sigmoid before the division. It flattens large scores, so 5 and 10 come out nearly
               alike. The exponential turns *differences* of scores into *ratios* of shares.""", quotes=first_row),
         wrong("squares", NAIVE.but("torch.exp(x)", "x ** 2"), POSITIVE,
-              """Squaring makes scores positive, but -1 becomes as attractive as +1. The power of a larger score must be
-              larger.""", quotes=first_row),
+              "Squaring makes scores positive, but -1 becomes as attractive as +1. The power of a larger score must be larger.",
+              quotes=first_row),
         wrong("the smallest score wins", RIGHT.but("x.amax", "x.amin").but("x - largest", "largest - x"), POSITIVE,
               "The *smallest* score got the largest share: a minus sign too many in the exponent.", quotes=first_row),
         wrong("one more in the sum", NAIVE.but("/ total", "/ (1 + total)"), POSITIVE,
-              """Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score of 0 took
-              part.""", quotes=sums),
+              "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score of 0 took part.",
+              quotes=sums),
         wrong("only the largest", RIGHT.but("torch.exp(x - largest)", "(x == largest).to(x.dtype)"), POSITIVE,
-              """The largest score got everything. That is the *hard* maximum; softmax is soft, it leaves every score a
-              share.""", quotes=first_row),
+              "The largest score got everything. That is the *hard* maximum; softmax is soft, it leaves every score a share.",
+              quotes=first_row),
         wrong("applied twice", RIGHT.but("return powers / total", """
                   again = torch.exp(powers / total)
                   return again / again.sum(dim=dim, keepdim=True)"""), POSITIVE,
-              """The shares went through softmax once more, which makes them nearly equal: they all lie between 0 and 1
-              already.""", quotes=first_row),
+              "The shares went through softmax once more, which makes them nearly equal: they all lie between 0 and 1 already.",
+              quotes=first_row),
         wrong("sum cut off from the gradient", RIGHT.but("/ total", "/ total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum. Then raising one score seems to leave the
               others alone. (Detaching the *maximum* would do no harm.)"""),

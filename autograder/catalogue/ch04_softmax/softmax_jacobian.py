@@ -75,11 +75,11 @@ EXERCISE = Exercise(
               """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both* shares,
               so entry (i, j) needs the product of the two.""", quotes=diagonal),
         wrong("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
-              """p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares
-              meet.""", quotes=diagonal),
+              "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
+              quotes=diagonal),
         wrong("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
-              """Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers with -p_i
-              p_j.""", quotes=diagonal),
+              "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers with -p_i p_j.",
+              quotes=diagonal),
         wrong("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
               """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must be
               added.""", quotes=diagonal),
@@ -87,11 +87,11 @@ EXERCISE = Exercise(
               """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do not sum
               to 0.""", quotes=diagonal),
         wrong("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
-              """This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor
-              more.""", quotes=diagonal),
+              "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
+              quotes=diagonal),
         wrong("softmax of the shares first", RIGHT.but("return", "p = torch.softmax(p, dim=-1)\n    return"), SLOPE,
-              """p went through softmax again. It holds the shares already, not the scores: use it as it
-              comes.""", quotes=diagonal),
+              "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
+              quotes=diagonal),
         wrong("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
               """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner product. An
               outer one is needed.""", quotes=diagonal),

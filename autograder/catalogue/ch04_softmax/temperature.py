@@ -116,8 +116,8 @@ EXERCISE = Exercise(
         wrong("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
               "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
         wrong("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
-              """The scores were divided by the root of tau. The root belongs to d_k, in chapter 05; tau itself divides
-              them.""", quotes=first_row),
+              "The scores were divided by the root of tau. The root belongs to d_k, in chapter 05; tau itself divides them.",
+              quotes=first_row),
         wrong("a little something added to tau", DIVIDED_BY_0.but("x / tau", "x / (tau + 1e-3)"), TEMPERATURE,
               """A small number was added to tau to keep it from being 0. It changes all cold shares too: at tau = 0.01 it is a
               tenth of tau."""),

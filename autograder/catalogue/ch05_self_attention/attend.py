@@ -78,8 +78,8 @@ EXERCISE = Exercise(
               """The weights went through a softmax again, which makes them nearly equal. They are shares already: use them as
               they come.""", quotes=row_0),
         wrong("rescaled so that columns sum to 1", RIGHT.but("W @", "(W / W.sum(dim=-2, keepdim=True)) @"), WHICH_AXIS,
-              """The weights were made to sum to 1 down the *columns*. They come as shares along the rows and need nothing
-              more.""", quotes=row_0),
+              "The weights were made to sum to 1 down the *columns*. They come as shares along the rows and need nothing more.",
+              quotes=row_0),
         wrong("plain mean of the values", RIGHT.but("W @ V", "V.mean(dim=-2, keepdim=True).expand(-1, W.shape[-2], -1)"), MIX,
               """Every query got the plain mean of the values, so the weights play no part. The shares decide how much of each
               value enters."""),

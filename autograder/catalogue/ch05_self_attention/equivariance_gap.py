@@ -133,14 +133,14 @@ EXERCISE = Exercise(
               """You returned the mean difference. The largest one is wanted: one wrong row among many must not be averaged
               away.""", quotes=your_gap),
         wrong("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
-              """You returned the sum of all differences, which grows with the sentence. The largest one is
-              wanted.""", quotes=your_gap),
+              "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
+              quotes=your_gap),
         wrong("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"), ORDER,
               """You returned the length of the difference, which grows with the sentence. The largest absolute difference is
               wanted.""", quotes=your_gap),
         wrong("sign kept", RIGHT.but(".abs()", ""), ORDER,
-              """The largest *signed* difference came back, so a large negative one went unseen. Take absolute values
-              first.""", quotes=your_gap),
+              "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
+              quotes=your_gap),
         wrong("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
               """Your gap is always 0: f was not asked, or asked twice about the same words. A test that cannot fail tests
               nothing."""),
@@ -157,8 +157,8 @@ EXERCISE = Exercise(
         wrong("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
               "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f returns a tuple."),
         wrong("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
-              """The differences were squared, so your gap is the square of the right one. Absolute values keep the
-              scale.""", quotes=your_gap),
+              "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
+              quotes=your_gap),
         wrong("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
               "Only the first sentence of the batch was compared; the largest gap may lie in another."),
         wrong("inverse permutation on both sides", RIGHT.but(BEFORE, f"perm = torch.argsort(perm)\n    {BEFORE}"), ORDER,

@@ -143,16 +143,16 @@ EXERCISE = Exercise(
         wrong("no scaling", RIGHT.without(DIVISION), WHY_DIVIDE,
               "Your weights are too sharp: the division by the square root of d_k is missing."),
         wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS,
-              """Each *query* must share out 1 among the keys. Here every key shares itself out among the
-              queries.""", quotes=columns),
+              "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
+              quotes=columns),
         wrong("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
               "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
         wrong("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
               """The output is right, but the second result holds the scores before the softmax. Return the shares, so they can
               be drawn as a map.""", quotes=row_sums),
         wrong("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
-              """The values were mixed by the scores themselves. Scores are not shares: turn each row into shares
-              first.""", quotes=row_sums),
+              "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
+              quotes=row_sums),
         wrong("a look at the future forbidden", RIGHT.but("weights = torch", """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))
@@ -191,8 +191,8 @@ EXERCISE = Exercise(
         wrong("divided by the root of the number of words", RIGHT.but(ROOT_OF_D_K, "x.shape[1] ** 0.5"), WHY_DIVIDE,
               "The scores were divided by the root of the number of words. What makes them large is the width d_k of a query."),
         wrong("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), WHY_DIVIDE,
-              """The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too
-              large.""", quotes=row_sums),
+              "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
+              quotes=row_sums),
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
               """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
               is missing.""", quotes=columns),

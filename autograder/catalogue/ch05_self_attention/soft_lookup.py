@@ -59,8 +59,8 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("beta after the softmax", RIGHT.but(SCORES, "keys @ q").but("shares @", "beta * shares @"), LOOKUP,
-              """beta only made the answer longer, not the choice sharper. It belongs to the *scores*, before the
-              softmax.""", quotes=first),
+              "beta only made the answer longer, not the choice sharper. It belongs to the *scores*, before the softmax.",
+              quotes=first),
         wrong("beta forgotten", RIGHT.but(SCORES, "keys @ q"), LOOKUP,
               """Your answer is the one for beta = 1, whatever beta is. (Adding beta to every score changes nothing: only
               differences count.)""", quotes=first),
