@@ -1,21 +1,18 @@
-"""05.1 project."""
+"""05.1: every word through one and the same affine map."""
 
 import torch
 from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
-from autograder.catalogue.exercise import Case, Exercise, Probe
-from autograder.catalogue.parts import (
-    GRADIENTS,
-    UNTOUCHED,
-    known,
-    normal,
-    right,
-    sizes,
-    turned,
-)
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import sizes
 
 PARAMETERS, PROJECT, SHAPES = sections("parameters project shapes")
+
+W, SQUARE_W = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, -1.0]]), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+TWO_BY_TWO = torch.tensor([[[1.0, 2.0], [0.0, 3.0]], [[2.0, -1.0], [4.0, 1.0]]])
 
 
 def project(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
@@ -23,249 +20,96 @@ def project(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     return x @ W if b is None else x @ W + b
 
 
-_W = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, -1.0]])
-_SQUARE = torch.tensor([[[1.0, 2.0], [0.0, 3.0]], [[2.0, -1.0], [4.0, 1.0]]])
+def inputs(g: torch.Generator, B: int, T: int, D: int, d: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, B, T, D, dtype=dtype), normal(g, D, d, dtype=dtype), normal(g, d, dtype=dtype)))
+
+
+def no_bias(g: torch.Generator, *shape: int, said: bool) -> Case:
+    """said: None is passed in for b, which is left out otherwise."""
+    x, matrix, _ = inputs(g, *shape).arguments
+    return Case((x, matrix, None) if said else (x, matrix))
+
+
+RIGHT = answer("""
+    def project(x, W, b=None):
+        projected = x @ W
+        if b is not None:
+            projected = projected + b
+        return projected
+""")
 
 EXERCISE = Exercise(
     id="project",
     number="05.1",
+    reference=project,
     visible_points=1,
     hidden_points=2,
+    difficulty=1,
+    minutes=10,
     section=PROJECT,
-    reference=project,
     probes=(
-        Probe("four words", lambda g: Case((EMBEDDINGS[None], _W), WORDS), hidden=False),
-        Probe(
-            "four words and a bias",
-            lambda g: Case((EMBEDDINGS[None], _W, torch.tensor([0.5, -1.0, 3.0])), WORDS),
-            hidden=False,
-        ),
-        Probe(
-            "two sentences, square W",
-            lambda g: Case((_SQUARE, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([0.0, 10.0]))),
-            hidden=False,
-        ),
-        Probe("other sizes, b is None", lambda g: Case((normal(g, 2, 4, 6), normal(g, 6, 5), None))),
-        Probe("other sizes and a bias", lambda g: Case((normal(g, 3, 4, 6), normal(g, 6, 5), normal(g, 5)))),
-        Probe("one sentence of one word", lambda g: Case((normal(g, 1, 1, 6), normal(g, 6, 1), normal(g, 1)))),
-        Probe(
-            "float64, transposed in memory",
-            lambda g: Case(
-                (
-                    turned(normal(g, 2, 4, 6, dtype=torch.float64)),
-                    turned(normal(g, 6, 5, dtype=torch.float64)),
-                )
-            ),
-        ),
-        Probe(
-            "gradients",
-            lambda g: Case(tuple(normal(g, *shape, dtype=torch.float64) for shape in ((2, 4, 6), (6, 5), (5,)))),
-            also=GRADIENTS,
-        ),
-        Probe(
-            "nothing else is touched",
-            lambda g: Case((normal(g, 1, 4, 5), normal(g, 5, 5), normal(g, 5))),
-            also=UNTOUCHED,
-        ),
+        visible("four words", Case((EMBEDDINGS[None], W), WORDS)),
+        visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
+        visible("two sentences, square W", Case((TWO_BY_TWO, SQUARE_W, torch.tensor([0.0, 10.0])))),
+        *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 1, 6, 1), common=(2, 4, 6, 5)),
+        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True),
+        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False),
     ),
     wrong=(
-        known(
-            "W on the left",
-            """
-            def project(x, W, b=None):
-                out = W @ x
-                return out if b is None else out + b
-            """,
-            """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of words
-            happens to equal D. Each word's row of D numbers should meet the D rows of W.""",
-            SHAPES,
-        ),
-        known(
-            "W transposed",
-            """
-            def project(x, W, b=None):
-                out = x @ W.T
-                return out if b is None else out + b
-            """,
-            """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D), which
-            is where the habit of transposing comes from. With a square W no shape error warns you.""",
-            SHAPES,
-        ),
-        known(
-            "bias forgotten",
-            """
-            def project(x, W, b=None):
-                return x @ W
-            """,
-            "The results with a bias equal those without: b is never added. It is one row of d numbers for every word.",
-            PROJECT,
-        ),
-        known(
-            "bias per position",
-            """
-            def project(x, W, b=None):
-                out = x @ W
-                return out if b is None else out + b[:, None]
-            """,
-            """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets the
-            whole of b.""",
-            SHAPES,
-        ),
-        known(
-            "bias subtracted",
-            """
-            def project(x, W, b=None):
-                out = x @ W
-                return out if b is None else out - b
-            """,
-            "The bias arrives with the wrong sign: your numbers are below the product where they should be above it.",
-            PROJECT,
-        ),
-        known(
-            "bias before the product",
-            """
-            def project(x, W, b=None):
-                return x @ W if b is None else (x + b) @ W
-            """,
-            "b was added to x before the product. It has d numbers, one per *output* feature, so it comes after.",
-            PROJECT,
-        ),
-        known(
-            "first sentence only",
-            """
-            def project(x, W, b=None):
-                out = x[0] @ W
-                return out if b is None else out + b
-            """,
-            "The batch axis is gone: only the first sentence was projected. The result has one row of d for every word of every sentence.",
-            SHAPES,
-            sizes,
-        ),
-        known(
-            "first sentence for all",
-            """
-            def project(x, W, b=None):
-                out = (x[0] @ W).expand(x.shape[0], -1, -1)
-                return out if b is None else out + b
-            """,
-            "Sentence 1 came back as a copy of sentence 0. Every sentence of the batch is projected on its own.",
-            SHAPES,
-        ),
-        known(
-            "words averaged",
-            """
-            def project(x, W, b=None):
-                out = x.mean(dim=1, keepdim=True).expand_as(x) @ W
-                return out if b is None else out + b
-            """,
-            "Every word of a sentence came back the same: the words were mixed. A projection treats each word by itself; mixing is attention's job.",
-            PROJECT,
-        ),
-        known(
-            "another W per position",
-            """
-            def project(x, W, b=None):
-                W = torch.stack([torch.roll(W, t, dims=0) for t in range(x.shape[1])])
-                out = torch.einsum("btd,tdk->btk", x, W)
-                return out if b is None else out + b
-            """,
-            "Word 0 is right and the next ones are not: the matrix changed from word to word. All words share one W.",
-            PROJECT,
-        ),
-        known(
-            "a new layer instead of W",
-            """
-            def project(x, W, b=None):
-                return nn.Linear(W.shape[0], W.shape[1])(x)
-            """,
-            "Your result does not depend on W: a fresh layer with random numbers was made and used. Use the W and b that were passed in.",
-            PARAMETERS,
-        ),
-        known(
-            "ReLU added",
-            """
-            def project(x, W, b=None):
-                out = x @ W if b is None else x @ W + b
-                return torch.relu(out)
-            """,
-            "Every negative number became 0. A projection is a plain matrix product with a bias; no activation follows it.",
-            PROJECT,
-        ),
-        known(
-            "cut off from the gradient",
-            """
-            def project(x, W, b=None):
-                out = x.detach() @ W.detach()
-                return out if b is None else out + b.detach()
-            """,
-            "The values are right, but no gradient flows back: .detach(), .data or numpy cut the graph, and W could never be learned.",
-            PARAMETERS,
-        ),
-        known(
-            "always float32",
-            """
-            def project(x, W, b=None):
-                out = x.float() @ W.float()
-                return out if b is None else out + b.float()
-            """,
-            "float64 went in and float32 came out. The result keeps the dtype of the input.",
-            SHAPES,
-        ),
-        known(
-            "the truth of a tensor",
-            """
-            def project(x, W, b=None):
-                out = x @ W
-                if b:
-                    out = out + b
-                return out
-            """,
-            "`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b is None.",
-            PROJECT,
-        ),
-        known(
-            "a bias that is always added",
-            """
-            def project(x, W, b=None):
-                return x @ W + b
-            """,
-            "Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there is one.",
-            PROJECT,
-        ),
-        known(
-            "bias added twice",
-            """
-            def project(x, W, b=None):
-                return x @ W if b is None else x @ W + 2 * b
-            """,
-            "Your numbers with a bias are off by exactly one more bias: it was added twice.",
-            PROJECT,
-        ),
-        known(
-            "the batch axis squeezed away",
-            """
-            def project(x, W, b=None):
-                out = x @ W
-                return (out if b is None else out + b).squeeze()
-            """,
-            "With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must stay.",
-            SHAPES,
-            sizes,
-        ),
+        wrong("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
+              """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of words
+              happens to equal D. Each word's row of D numbers should meet the D rows of W."""),
+        wrong("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
+              """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D), which is
+              where the habit of transposing comes from. With a square W no shape error warns you."""),
+        wrong("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
+              "The results with a bias equal those without: b is never added. It is one row of d numbers for every word."),
+        wrong("bias per position", RIGHT.but("+ b", "+ b[:, None]"), SHAPES,
+              """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets the
+              whole of b."""),
+        wrong("bias subtracted", RIGHT.but("+ b", "- b"), PROJECT,
+              "The bias arrives with the wrong sign: your numbers are below the product where they should be above it."),
+        wrong("bias before the product", RIGHT.but("projected + b", "(x + b) @ W"), PROJECT,
+              "b was added to x before the product. It has d numbers, one per *output* feature, so it comes after."),
+        wrong("first sentence only", RIGHT.but("x @ W", "x[0] @ W"), SHAPES,
+              """The batch axis is gone: only the first sentence was projected. The result has one row of d for every word of
+              every sentence.""", quotes=sizes),
+        wrong("first sentence for all", RIGHT.but("x @ W", "(x[0] @ W).expand(x.shape[0], -1, -1)"), SHAPES,
+              "Sentence 1 came back as a copy of sentence 0. Every sentence of the batch is projected on its own."),
+        wrong("words averaged", RIGHT.but("x @ W", "x.mean(dim=1, keepdim=True).expand_as(x) @ W"), PROJECT,
+              """Every word of a sentence came back the same: the words were mixed. A projection treats each word by itself;
+              mixing is attention's job."""),
+        wrong("another W per position", RIGHT.but("projected = x @ W", """
+                  matrices = torch.stack([torch.roll(W, t, dims=0) for t in range(x.shape[1])])
+                  projected = torch.einsum("btd,tdk->btk", x, matrices)"""), PROJECT,
+              "Word 0 is right and the next ones are not: the matrix changed from word to word. All words share one W."),
+        wrong("a new layer instead of W", RIGHT.but("return projected", "return nn.Linear(W.shape[0], W.shape[1])(x)"), PARAMETERS,
+              """Your result does not depend on W: a fresh layer with random numbers was made and used. Use the W and b that
+              were passed in."""),
+        wrong("ReLU added", RIGHT.but("return projected", "return torch.relu(projected)"), PROJECT,
+              "Every negative number became 0. A projection is a plain matrix product with a bias; no activation follows it."),
+        wrong("the truth of a tensor", RIGHT.but("b is not None", "b"), PROJECT,
+              """`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b is
+              None."""),
+        wrong("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="), PROJECT,
+              """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there is
+              one."""),
+        wrong("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
+              "Your numbers with a bias are off by exactly one more bias: it was added twice."),
+        *usual_mistakes(RIGHT, detached=PARAMETERS, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
     ),
     right=(
-        right(
-            "at",
-            "def project(a, weight, bias=None):\n    y = a @ weight\n    return y if bias is None else y + bias\n",
-        ),
-        right(
-            "einsum",
-            'def project(x, W, b=None):\n    y = torch.einsum("btd,dk->btk", x, W)\n    return y + b if b is not None else y\n',
-        ),
-        right("F.linear", "def project(x, W, b=None):\n    return F.linear(x, W.T, b)\n"),
-        right(
-            "loops",
-            """
+        right("at", """
+            def project(a, weight, bias=None):
+                y = a @ weight
+                return y if bias is None else y + bias
+        """),
+        right("einsum", RIGHT.but("x @ W", 'torch.einsum("btd,dk->btk", x, W)')),
+        right("F.linear", """
+            def project(x, W, b=None):
+                return F.linear(x, W.T, b)
+        """),
+        right("loops", """
             def project(x, W, b=None):
                 rows = []
                 for sentence in x:
@@ -275,20 +119,18 @@ EXERCISE = Exercise(
                         words.append(total if b is None else total + b)
                     rows.append(torch.stack(words))
                 return torch.stack(rows)
-            """,
-        ),
-        right(
-            "elementwise and sum",
-            "def project(x, W, b=None):\n    y = (x[..., :, None] * W).sum(-2)\n    return y if b is None else b + y\n",
-        ),
-        right(
-            "double inside",
-            "def project(x, W, b=None):\n    y = x.double() @ W.double()\n    return (y if b is None else y + b.double()).to(x.dtype)\n",
-        ),
-        right(
-            "flattened",
-            "def project(x, W, b=0):\n    b = 0 if b is None else b\n    return (x.reshape(-1, x.size(-1)).mm(W) + b).view(*x.shape[:2], -1)\n",
-        ),
+        """),
+        right("elementwise and sum", RIGHT.but("x @ W", "(x[..., :, None] * W).sum(-2)")),
+        right("double inside", """
+            def project(x, W, b=None):
+                y = x.double() @ W.double()
+                return (y if b is None else y + b.double()).to(x.dtype)
+        """),
+        right("flattened", """
+            def project(x, W, b=0):
+                b = 0 if b is None else b
+                return (x.reshape(-1, x.size(-1)).mm(W) + b).view(*x.shape[:2], -1)
+        """),
     ),
     hints=(
         "which axis of x has the same size as the first axis of W?",

@@ -1,21 +1,14 @@
-"""05.4 SelfAttention."""
-
-from textwrap import dedent
+"""05.4: attention with learned projections, as a module."""
 
 import torch
 from torch import Tensor, nn
 
-from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, PAIR_SUMS_TO_ONE, WORDS, sections
-from autograder.catalogue.exercise import Case, Exercise, Probe, Role
-from autograder.catalogue.parts import (
-    GRADIENTS,
-    UNTOUCHED,
-    columns,
-    known,
-    normal,
-    ragged,
-    right,
-)
+from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
+from autograder.catalogue.exercise import Case, Exercise, Role
+from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.laws import sums_to_one
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import columns, row_sums
 from transformer_ref.model import attention
 
 MIX, PARAMETERS, SHAPES, STABLE, WHICH_AXIS, WHY_DIVIDE = sections("mix parameters shapes stable which-axis why-divide")
@@ -35,7 +28,7 @@ class SelfAttention(nn.Module):
         return result.output, result.weights
 
 
-def _projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
+def projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
     return (
         Role("query", d_model, d_k, ("q", "wq", "query", "queries")),
         Role("key", d_model, d_k, ("k", "wk", "key", "keys")),
@@ -43,420 +36,218 @@ def _projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
     )
 
 
-def _self_case(
+def inputs(
     g: torch.Generator,
-    batch: int,
-    length: int,
+    B: int,
+    T: int,
     widths: tuple[int, int, int],
+    first: float = 1.0,
     dtype: torch.dtype = torch.float32,
-    scale: float = 1.0,
 ) -> Case:
-    d_model = widths[0]
-    weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in _projections(*widths)}
-    x = normal(g, batch, length, d_model, dtype=dtype)
-    x[0] *= scale
+    """widths: d_model, d_k, d_v. first: the first sentence's numbers are so many times as large."""
+    weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
+    x = normal(g, B, T, widths[0], dtype=dtype)
+    x[0] *= first
     return Case((x,), construct=widths, weights=weights)
 
 
-def _four_words_case(g: torch.Generator) -> Case:
-    weights = {
-        "query": torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
-        "key": torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]),
-        "value": torch.tensor([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, -1.0, 1.0]]),
-    }
-    return Case((EMBEDDINGS[None],), WORDS, construct=(2, 3, 4), weights=weights)
+FOUR_WORDS = Case((EMBEDDINGS[None],), WORDS, construct=(2, 3, 4), weights={
+    "query": torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
+    "key": torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]),
+    "value": torch.tensor([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, -1.0, 1.0]]),
+})
+
+RIGHT = answer("""
+    class SelfAttention(nn.Module):
+        def __init__(self, d_model, d_k, d_v):
+            super().__init__()
+            self.d_k, self.d_v = d_k, d_v
+            self.W_q = nn.Linear(d_model, d_k, bias=False)
+            self.W_k = nn.Linear(d_model, d_k, bias=False)
+            self.W_v = nn.Linear(d_model, d_v, bias=False)
+
+        def forward(self, x):
+            q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)
+            scores = q @ k.transpose(-2, -1)
+            scores = scores / self.d_k ** 0.5
+            weights = torch.softmax(scores, dim=-1)
+            return weights @ v, weights
+""")
+Q_LAYER, K_LAYER, V_LAYER = (f"self.W_{name} = nn.Linear(d_model, d_{size}, bias=False)" for name, size in ("qk", "kk", "vv"))
+LAYERS, PROJECTED = "\n        ".join((Q_LAYER, K_LAYER, V_LAYER)), "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)"
+DIVISION, SOFTMAX = "scores = scores / self.d_k ** 0.5", "weights = torch.softmax(scores, dim=-1)"
+ROOT_OF_D_K = "self.d_k ** 0.5"
 
 
-def _class(constructor: str, forward: str) -> str:
-    """Source of a SelfAttention from the bodies of its two methods."""
-    head = "class SelfAttention(nn.Module):\n    def __init__(self, d_model, d_k, d_v):\n        super().__init__()\n"
-    body = "".join(f"        {line}\n" for line in dedent(constructor).strip().splitlines())
-    steps = "".join(f"        {line}\n" for line in dedent(forward).strip().splitlines())
-    return f"{head}{body}\n    def forward(self, x):\n{steps}"
-
-
-_LAYERS = """
-self.d_k = d_k
-self.d_v = d_v
-self.W_q = nn.Linear(d_model, d_k, bias=False)
-self.W_k = nn.Linear(d_model, d_k, bias=False)
-self.W_v = nn.Linear(d_model, d_v, bias=False)
-"""
-
-
-def _with_layers(forward: str) -> str:
-    return _class(_LAYERS, forward)
+def layered(layers: str, projected: str) -> Answer:
+    """The right answer with other layers in its constructor, and other steps that make queries, keys and values of them."""
+    return RIGHT.but(LAYERS, layers).but(PROJECTED, projected)
 
 
 EXERCISE = Exercise(
     id="self-attention",
     number="05.4",
+    reference=SelfAttention,
+    roles=projections,
     visible_points=2,
     hidden_points=6,
+    difficulty=3,
+    minutes=25,
     section=PARAMETERS,
-    reference=SelfAttention,
-    roles=_projections,
     forbidden=FUSED,
     probes=(
-        Probe("four words, weights given", _four_words_case, hidden=False, laws=(PAIR_SUMS_TO_ONE,)),
-        Probe("two sentences, d_model 6, d_k 5, d_v 7", lambda g: _self_case(g, 2, 4, (6, 5, 7)), hidden=False),
-        Probe("other sizes", lambda g: _self_case(g, 3, 6, (8, 3, 4))),
-        Probe("one sentence of two words", lambda g: _self_case(g, 1, 2, (4, 6, 5))),
-        Probe("float64", lambda g: _self_case(g, 2, 4, (7, 4, 6), torch.float64)),
-        Probe("large scores", lambda g: _self_case(g, 2, 5, (9, 4, 3), torch.float64, scale=30.0)),
-        Probe(
-            "gradients reach every projection",
-            lambda g: _self_case(g, 2, 4, (6, 5, 7), torch.float64),
-            also=GRADIENTS,
-        ),
-        Probe("the same in training", lambda g: _self_case(g, 2, 3, (5, 4, 8)), also=frozenset({"training"})),
-        Probe("nothing else is touched", lambda g: _self_case(g, 1, 4, (8, 5, 6)), also=UNTOUCHED),
+        visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
+        visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
+        # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
+        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6))),
+        hidden("large scores", inputs, 2, 5, (9, 4, 3), first=30.0, dtype=torch.float64),
+        hidden("the same in training", inputs, 2, 3, (5, 4, 8), also="training"),
     ),
     wrong=(
-        known(
-            "one projection for queries and keys",
-            _class(
-                "self.d_k = d_k\nself.W_qk = nn.Linear(d_model, d_k, bias=False)\nself.W_v = nn.Linear(d_model, d_v, bias=False)",
-                "q = k = self.W_qk(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ self.W_v(x), weights",
-            ),
-            """Queries and keys come from one and the same projection, so the scores are symmetric: if a word finds another
-            interesting, the other must find it so too. Asking and being found are two different jobs.""",
-            PARAMETERS,
-        ),
-        known(
-            "projections made in forward",
-            _class(
-                "self.d_model, self.d_k, self.d_v = d_model, d_k, d_v",
-                """
-                q = nn.Linear(self.d_model, self.d_k, bias=False)(x)
-                k = nn.Linear(self.d_model, self.d_k, bias=False)(x)
-                v = nn.Linear(self.d_model, self.d_v, bias=False)(x)
-                weights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)
-                return weights @ v, weights
-                """,
-            ),
-            """0 parameters are registered, and each call gives another answer: the projections are made anew inside
-            forward. Make them once, in the constructor, where an optimizer can find them.""",
-            PARAMETERS,
-        ),
-        known(
-            "plain tensors instead of parameters",
-            _class(
-                "self.d_k = d_k\nself.W_q = torch.randn(d_model, d_k)\nself.W_k = torch.randn(d_model, d_k)\nself.W_v = torch.randn(d_model, d_v)",
-                "weights = torch.softmax((x @ self.W_q) @ (x @ self.W_k).transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ (x @ self.W_v), weights",
-            ),
-            """0 parameters are registered: the matrices are plain tensors, so an optimizer would never see them and they
-            would stay as random as they began. nn.Parameter or nn.Linear makes a tensor trainable.""",
-            PARAMETERS,
-        ),
-        known(
-            "projections kept in a plain list",
-            _class(
-                "self.d_k = d_k\nself.layers = [nn.Linear(d_model, d, bias=False) for d in (d_k, d_k, d_v)]",
-                """
-                q, k, v = (layer(x) for layer in self.layers)
-                weights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)
-                return weights @ v, weights
-                """,
-            ),
-            "0 parameters are registered: a Python list hides its layers from the module. nn.ModuleList shows them.",
-            PARAMETERS,
-        ),
-        known(
-            "queries and keys exchanged",
-            _with_layers(
-                "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "The projection named for the query makes your keys and the other way round, so rows and columns of the scores are exchanged.",
-            PARAMETERS,
-        ),
-        known(
-            "values not projected",
-            _class(
-                "self.d_k = d_k\nself.W_q = nn.Linear(d_model, d_k, bias=False)\nself.W_k = nn.Linear(d_model, d_k, bias=False)",
-                "weights = torch.softmax(self.W_q(x) @ self.W_k(x).transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ x, weights",
-            ),
-            """The words themselves were mixed: there is no projection to d_v. What a word *is found by* and what it *hands
-            over* are different things; the value projection makes the second.""",
-            PARAMETERS,
-        ),
-        known(
-            "keys mixed instead of values",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ k, weights"
-            ),
-            "Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values are what is mixed.",
-            MIX,
-        ),
-        known(
-            "divided by the root of d_model",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / x.shape[-1] ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "The scores were divided by the root of d_model, the width of x. The dot product adds up d_k products, so its size grows with d_k.",
-            WHY_DIVIDE,
-        ),
-        known(
-            "divided by the root of d_v",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_v ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "The scores were divided by the root of d_v. Values take no part in a score; the dot product adds up d_k products.",
-            WHY_DIVIDE,
-        ),
-        known(
-            "divided by d_k",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "Your weights are too flat: the scores were divided by d_k itself instead of its square root.",
-            WHY_DIVIDE,
-        ),
-        known(
-            "no scaling",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1), dim=-1)\nreturn weights @ v, weights"
-            ),
-            "Your weights are too sharp: the division by the square root of d_k is missing.",
-            WHY_DIVIDE,
-        ),
-        known(
-            "softmax over the queries",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-2)\nreturn weights @ v, weights"
-            ),
-            "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
-            WHICH_AXIS,
-            columns,
-        ),
-        known(
-            "softmax over the batch",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=0)\nreturn weights @ v, weights"
-            ),
-            "The sentences of the batch share 1 among themselves: axis 0 is the batch.",
-            WHICH_AXIS,
-            ragged,
-        ),
-        known(
-            "scores returned instead of weights",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nscores = q @ k.transpose(-2, -1) / self.d_k ** 0.5\nreturn torch.softmax(scores, dim=-1) @ v, scores"
-            ),
-            "The output is right, but the second result holds the scores before the softmax. Return the shares, so they can be drawn as a map.",
-            WHICH_AXIS,
-            ragged,
-        ),
-        known(
-            "scores mixed without softmax",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = q @ k.transpose(-2, -1) / self.d_k ** 0.5\nreturn weights @ v, weights"
-            ),
-            "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
-            WHICH_AXIS,
-            ragged,
-        ),
-        known(
-            "a look at the future forbidden",
-            _with_layers(
-                """
-                q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)
-                scores = q @ k.transpose(-2, -1) / self.d_k ** 0.5
-                hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-                weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
-                return weights @ v, weights
-                """
-            ),
-            "Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole sentence.",
-            PARAMETERS,
-        ),
-        known(
-            "only the output returned",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ v"
-            ),
-            "One tensor came back. Two are wanted: the output and then the weights.",
-            PARAMETERS,
-        ),
-        known(
-            "weights first",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights, weights @ v"
-            ),
-            "The two results are exchanged: first the output, then the weights.",
-            PARAMETERS,
-        ),
-        known(
-            "x added to the output",
-            _class(
-                _LAYERS + "self.out = nn.Linear(d_v, d_model, bias=False)",
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn x + self.out(weights @ v), weights",
-            ),
-            "The output was projected back and added to x. An output projection comes in chapter 06 and the residual in chapter 09; here the mixture of values is the result.",
-            PARAMETERS,
-        ),
-        known(
-            "dropout that never sleeps",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nweights = F.dropout(weights, 0.5)\nreturn weights @ v, weights"
-            ),
-            "Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that training is off. This exercise has no dropout.",
-            PARAMETERS,
-        ),
-        known(
-            "dropout in training",
-            _class(
-                _LAYERS + "self.drop = nn.Dropout(0.5)",
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = self.drop(torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1))\nreturn weights @ v, weights",
-            ),
-            "Evaluation is right, training is not: a dropout layer is at work. This exercise has none.",
-            PARAMETERS,
-        ),
-        known(
-            "frozen projections",
-            _class(
-                _LAYERS + "for parameter in self.parameters():\n    parameter.requires_grad = False",
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ v, weights",
-            ),
-            "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned.",
-            PARAMETERS,
-        ),
-        known(
-            "weights cut off from the gradient",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1).detach()\nreturn weights @ v, weights"
-            ),
-            "The values are right, but the weights were detached: no gradient reaches the query and key projections.",
-            PARAMETERS,
-        ),
-        known(
-            "exponential without care",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.exp(q @ k.transpose(-2, -1) / self.d_k ** 0.5)\nweights = weights / weights.sum(dim=-1, keepdim=True)\nreturn weights @ v, weights"
-            ),
-            "With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, or use chapter 04's softmax.",
-            STABLE,
-        ),
-        known(
-            "a value projection that nobody uses",
-            _with_layers(
-                "q, k = self.W_q(x), self.W_k(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ x, weights"
-            ),
-            "You mixed the words themselves, so the output has d_model numbers per word. Mix what the value projection makes of them.",
-            MIX,
-        ),
-        known(
-            "queries with themselves",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ q.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "The queries were compared with themselves: the keys are made and never used.",
-            PARAMETERS,
-        ),
-        known(
-            "divided by the root of the number of words",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / x.shape[1] ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-            "The scores were divided by the root of the number of words. What makes them large is the width d_k of a query.",
-            WHY_DIVIDE,
-        ),
-        known(
-            "divided after the softmax",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1), dim=-1) / self.d_k ** 0.5\nreturn weights @ v, weights"
-            ),
-            "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
-            WHY_DIVIDE,
-            ragged,
-        ),
-        known(
-            "softmax over the queries and no scaling",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1), dim=-2)\nreturn weights @ v, weights"
-            ),
-            "Two things at once: every key shares itself out among the queries, and the division by the square root of d_k is missing.",
-            WHICH_AXIS,
-            columns,
-        ),
-        known(
-            "the batch axis squeezed away",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn (weights @ v).squeeze(), weights.squeeze()"
-            ),
-            "With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must stay.",
-            SHAPES,
-        ),
+        wrong("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"), PARAMETERS,
+              """Queries and keys come from one and the same projection, so the scores are symmetric: if a word finds another
+              interesting, the other must find it so too. Asking and being found are two different jobs."""),
+        wrong("projections made in forward", layered("self.d_model = d_model", """
+                  q = nn.Linear(self.d_model, self.d_k, bias=False)(x)
+                  k = nn.Linear(self.d_model, self.d_k, bias=False)(x)
+                  v = nn.Linear(self.d_model, self.d_v, bias=False)(x)"""), PARAMETERS,
+              """0 parameters are registered, and each call gives another answer: the projections are made anew inside forward.
+              Make them once, in the constructor, where an optimizer can find them."""),
+        wrong("plain tensors instead of parameters", layered("""
+                  self.W_q = torch.randn(d_model, d_k)
+                  self.W_k = torch.randn(d_model, d_k)
+                  self.W_v = torch.randn(d_model, d_v)""", "q, k, v = x @ self.W_q, x @ self.W_k, x @ self.W_v"), PARAMETERS,
+              """0 parameters are registered: the matrices are plain tensors, so an optimizer would never see them and they
+              would stay as random as they began. nn.Parameter or nn.Linear makes a tensor trainable."""),
+        wrong("projections kept in a plain list", layered(
+                  "self.layers = [nn.Linear(d_model, d, bias=False) for d in (d_k, d_k, d_v)]",
+                  "q, k, v = (layer(x) for layer in self.layers)"), PARAMETERS,
+              "0 parameters are registered: a Python list hides its layers from the module. nn.ModuleList shows them."),
+        wrong("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)"), PARAMETERS,
+              """The projection named for the query makes your keys and the other way round, so rows and columns of the scores
+              are exchanged."""),
+        wrong("values not projected", RIGHT.without(V_LAYER).but("self.W_v(x)", "x"), PARAMETERS,
+              """The words themselves were mixed: there is no projection to d_v. What a word *is found by* and what it *hands
+              over* are different things; the value projection makes the second."""),
+        wrong("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MIX,
+              """Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values are
+              what is mixed."""),
+        wrong("divided by the root of d_model", RIGHT.but(ROOT_OF_D_K, "x.shape[-1] ** 0.5"), WHY_DIVIDE,
+              """The scores were divided by the root of d_model, the width of x. The dot product adds up d_k products, so its
+              size grows with d_k."""),
+        wrong("divided by the root of d_v", RIGHT.but(ROOT_OF_D_K, "self.d_v ** 0.5"), WHY_DIVIDE,
+              """The scores were divided by the root of d_v. Values take no part in a score; the dot product adds up d_k
+              products."""),
+        wrong("divided by d_k", RIGHT.but(ROOT_OF_D_K, "self.d_k"), WHY_DIVIDE,
+              "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
+        wrong("no scaling", RIGHT.without(DIVISION), WHY_DIVIDE,
+              "Your weights are too sharp: the division by the square root of d_k is missing."),
+        wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS,
+              "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
+              quotes=columns),
+        wrong("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
+              "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
+        wrong("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
+              """The output is right, but the second result holds the scores before the softmax. Return the shares, so they can
+              be drawn as a map.""", quotes=row_sums),
+        wrong("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
+              "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
+              quotes=row_sums),
+        wrong("a look at the future forbidden", RIGHT.but("weights = torch", """
+                  later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+                  scores = scores.masked_fill(later, float("-inf"))
+                  weights = torch"""), PARAMETERS,
+              """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
+              sentence."""),
+        wrong("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
+              "One tensor came back. Two are wanted: the output and then the weights."),
+        wrong("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
+              "The two results are exchanged: first the output, then the weights."),
+        wrong("x added to the output", RIGHT.but(
+                  V_LAYER, f"{V_LAYER}\n        self.out = nn.Linear(d_v, d_model, bias=False)").but(
+                  "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
+              """The output was projected back and added to x. An output projection comes in chapter 06 and the residual in
+              chapter 09; here the mixture of values is the result."""),
+        wrong("dropout that never sleeps", RIGHT.but("return", "weights = F.dropout(weights, 0.5)\n        return"), PARAMETERS,
+              """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
+              training is off. This exercise has no dropout."""),
+        wrong("dropout in training", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.drop = nn.Dropout(0.5)").but(
+                  SOFTMAX, "weights = self.drop(torch.softmax(scores, dim=-1))"), PARAMETERS,
+              "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
+        wrong("frozen projections", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.requires_grad_(False)"), PARAMETERS,
+              "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
+        wrong("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), PARAMETERS,
+              "The values are right, but the weights were detached: no gradient reaches the query and key projections."),
+        wrong("exponential without care", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores)
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
+              """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, or
+              use chapter 04's softmax."""),
+        wrong("a value projection that nobody uses", RIGHT.but("weights @ v", "weights @ x"), MIX,
+              """You mixed the words themselves, so the output has d_model numbers per word. Mix what the value projection makes
+              of them."""),
+        wrong("queries with themselves", RIGHT.but("k.transpose", "q.transpose"), PARAMETERS,
+              "The queries were compared with themselves: the keys are made and never used."),
+        wrong("divided by the root of the number of words", RIGHT.but(ROOT_OF_D_K, "x.shape[1] ** 0.5"), WHY_DIVIDE,
+              "The scores were divided by the root of the number of words. What makes them large is the width d_k of a query."),
+        wrong("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), WHY_DIVIDE,
+              "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
+              quotes=row_sums),
+        wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
+              """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
+              is missing.""", quotes=columns),
+        wrong("the batch axis squeezed away", RIGHT.but(
+                  "weights @ v, weights", "(weights @ v).squeeze(), weights.squeeze()"), SHAPES,
+              """With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must
+              stay."""),
     ),
     right=(
-        right(
-            "three Linears",
-            _with_layers(
-                "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)\nweights = torch.softmax(q @ k.transpose(-2, -1) / self.d_k ** 0.5, dim=-1)\nreturn weights @ v, weights"
-            ),
-        ),
-        right(
-            "biases, other names, another order",
-            _class(
-                "self.values = nn.Linear(d_model, d_v)\nself.toKey = nn.Linear(d_model, d_k)\nself.toQuery = nn.Linear(d_model, d_k)",
-                "q, k = self.toQuery(x), self.toKey(x)\nw = F.softmax(torch.einsum('btd,bsd->bts', q, k) / math.sqrt(q.size(-1)), -1)\nreturn torch.einsum('bts,bsv->btv', w, self.values(x)), w",
-            ),
-        ),
-        right(
-            "one fused Linear",
-            _class(
-                "self.sizes = (d_k, d_k, d_v)\nself.qkv = nn.Linear(d_model, 2 * d_k + d_v)",
-                "q, k, v = self.qkv(x).split(self.sizes, dim=-1)\nw = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)\nreturn [w @ v, w]",
-            ),
-        ),
-        right(
-            "bare parameters",
-            _class(
-                "self.A = nn.Parameter(torch.randn(d_model, d_k))\nself.B = nn.Parameter(torch.randn(d_model, d_k))\nself.C = nn.Parameter(torch.randn(d_v, d_model))",
-                "q, k, v = x @ self.A, x @ self.B, x @ self.C.T\nw = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\nreturn w @ v, w",
-            ),
-        ),
-        right(
-            "ModuleDict and a mask nobody asked for",
-            "class SelfAttention(nn.Module):\n    def __init__(self, d_model, d_k, d_v):\n        super().__init__()\n"
-            "        self.maps = nn.ModuleDict({'v': nn.Linear(d_model, d_v), 'q': nn.Linear(d_model, d_k), 'k': nn.Linear(d_model, d_k)})\n"
-            "    def forward(self, x, mask=None):\n        q, k, v = (self.maps[name](x) for name in 'qkv')\n"
-            "        scores = q @ k.mT / math.sqrt(k.shape[-1])\n        if mask is not None:\n            scores = scores.masked_fill(~mask, float('-inf'))\n"
-            "        w = scores.softmax(-1)\n        return w @ v, w\n",
-        ),
-        right(
-            "keys and values fused",
-            _class(
-                "self.d_k = d_k\nself.kv = nn.Linear(d_model, d_k + d_v, bias=False)\nself.q = nn.Linear(d_model, d_k, bias=False)",
-                "k, v = self.kv(x)[..., :self.d_k], self.kv(x)[..., self.d_k:]\nw = torch.softmax(self.q(x) @ k.mT / self.d_k ** 0.5, -1)\nreturn w @ v, w",
-            ),
-        ),
-        right(
-            "unnamed list, keys first",
-            _class(
-                "self.layers = nn.ModuleList([nn.Linear(d_model, d_k), nn.Linear(d_model, d_k), nn.Linear(d_model, d_v)])",
-                "k, q, v = [layer(x) for layer in self.layers]\nw = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\nreturn w @ v, w",
-            ),
-        ),
-        right(
-            "roles said in the class",
-            "class SelfAttention(nn.Module):\n    roles = {'query': 'first.weight', 'key': 'second.weight', 'value': 'third.weight'}\n"
-            "    def __init__(self, d_model, d_k, d_v):\n        super().__init__()\n        self.second = nn.Linear(d_model, d_k)\n"
-            "        self.first = nn.Linear(d_model, d_k)\n        self.third = nn.Linear(d_model, d_v)\n"
-            "    def forward(self, x):\n        q, k = self.first(x), self.second(x)\n        w = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\n"
-            "        return w @ self.third(x), w\n",
-        ),
-        right(
-            "lazy layers",
-            _class(
-                "self.q, self.k, self.v = nn.LazyLinear(d_k), nn.LazyLinear(d_k), nn.LazyLinear(d_v)",
-                "q, k, v = self.q(x), self.k(x), self.v(x)\nw = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\nreturn w @ v, w",
-            ),
-        ),
+        right("three Linears", RIGHT),
+        right("biases, other names, another order", layered("""
+            self.values = nn.Linear(d_model, d_v)
+            self.toKey = nn.Linear(d_model, d_k)
+            self.toQuery = nn.Linear(d_model, d_k)
+        """, "q, k, v = self.toQuery(x), self.toKey(x), self.values(x)").but(
+            "q @ k.transpose(-2, -1)", "torch.einsum('btd,bsd->bts', q, k)")),
+        right("one fused Linear", layered(
+            "self.qkv = nn.Linear(d_model, 2 * d_k + d_v)",
+            "q, k, v = self.qkv(x).split((self.d_k, self.d_k, self.d_v), dim=-1)",
+        ).but("return weights @ v, weights", "return [weights @ v, weights]")),
+        right("bare parameters", layered("""
+            self.A = nn.Parameter(torch.randn(d_model, d_k))
+            self.B = nn.Parameter(torch.randn(d_model, d_k))
+            self.C = nn.Parameter(torch.randn(d_v, d_model))
+        """, "q, k, v = x @ self.A, x @ self.B, x @ self.C.T")),
+        right("ModuleDict and a mask nobody asked for", layered(
+            "self.maps = nn.ModuleDict({name: nn.Linear(d_model, d) for name, d in (('v', d_v), ('q', d_k), ('k', d_k))})",
+            "q, k, v = (self.maps[name](x) for name in 'qkv')",
+        ).but("(self, x)", "(self, x, mask=None)").but(SOFTMAX, """
+            if mask is not None:
+                scores = scores.masked_fill(~mask, float('-inf'))
+            weights = scores.softmax(-1)
+        """)),
+        right("keys and values fused", layered("""
+            self.kv = nn.Linear(d_model, d_k + d_v, bias=False)
+            self.q = nn.Linear(d_model, d_k, bias=False)
+        """, "q, k, v = self.q(x), self.kv(x)[..., :self.d_k], self.kv(x)[..., self.d_k:]")),
+        right("unnamed list, keys first", layered(
+            "self.layers = nn.ModuleList([nn.Linear(d_model, d_k), nn.Linear(d_model, d_k), nn.Linear(d_model, d_v)])",
+            "k, q, v = [layer(x) for layer in self.layers]")),
+        right("roles said in the class", layered("""
+            self.second = nn.Linear(d_model, d_k)
+            self.first = nn.Linear(d_model, d_k)
+            self.third = nn.Linear(d_model, d_v)
+        """, "q, k, v = self.first(x), self.second(x), self.third(x)").but("def __init__", """
+            roles = {'query': 'first.weight', 'key': 'second.weight', 'value': 'third.weight'}
+            def __init__""")),
+        right("lazy layers", layered(
+            "self.q, self.k, self.v = nn.LazyLinear(d_k), nn.LazyLinear(d_k), nn.LazyLinear(d_v)",
+            "q, k, v = self.q(x), self.k(x), self.v(x)")),
     ),
     hints=(
         "what must exist before the first sentence arrives, and what is computed from each sentence?",
         "x (B, T, D) gives q and k of (B, T, d_k) and v of (B, T, d_v); weights are (B, T, T), the output (B, T, d_v).",
-        "constructor: three projections. forward: q, k, v from x; weights from q and k as in 05.2; output from weights and v as in 05.3; return both.",
+        "constructor: three projections. forward: q, k, v from x; weights from q and k as in 05.2; output from weights and v "
+        "as in 05.3; return both.",
     ),
 )
