@@ -113,55 +113,81 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands."""
-    top = argparse.ArgumentParser(prog="python -m transformer_ref",
-                                  description="Train a Transformer and translate with it.")
+    top = argparse.ArgumentParser(
+        prog="python -m transformer_ref", description="Train a Transformer and translate with it."
+    )
     commands = top.add_subparsers(required=True, metavar="train | translate | evaluate | export | benchmark")
 
     training = _command(commands, "train", run_train, "learn from a corpus and leave a checkpoint")
-    training.add_argument("--corpus", choices=sorted(RECIPES), default="grammar",
-                          help="default: grammar, which is built in")
-    training.add_argument("--data-dir", metavar="DIR",
-                          help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read")
+    training.add_argument(
+        "--corpus", choices=sorted(RECIPES), default="grammar", help="default: grammar, which is built in"
+    )
+    training.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read",
+    )
     training.add_argument("--source", metavar="LANGUAGE", help="the language to read (default: en)")
-    training.add_argument("--target", metavar="LANGUAGE",
-                          help="the language to write (default: de, or it for the built-in corpus)")
-    training.add_argument("--output", metavar="DIR", type=Path,
-                          help="where the checkpoint and the run's card go (default: build/<corpus>)")
+    training.add_argument(
+        "--target", metavar="LANGUAGE", help="the language to write (default: de, or it for the built-in corpus)"
+    )
+    training.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        help="where the checkpoint and the run's card go (default: build/<corpus>)",
+    )
     training.add_argument("--size", choices=sorted(SIZES), help="the paper's instead of the recipe's own")
     for name, kind, text in SIZE_SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
-    training.add_argument("--from", dest="start", metavar="DIR", type=Path,
-                          help="go on from the model of another training, with its tokenizers and sizes")
-    training.add_argument("--dropout", metavar="X", type=float,
-                          help="instead of the recipe's; a long training on little data wants more")
+    training.add_argument(
+        "--from",
+        dest="start",
+        metavar="DIR",
+        type=Path,
+        help="go on from the model of another training, with its tokenizers and sizes",
+    )
+    training.add_argument(
+        "--dropout", metavar="X", type=float, help="instead of the recipe's; a long training on little data wants more"
+    )
     length = training.add_mutually_exclusive_group()
-    length.add_argument("--minutes", metavar="M", type=float,
-                        help="train for so long; reading the corpus, validating and saving come on top")
+    length.add_argument(
+        "--minutes",
+        metavar="M",
+        type=float,
+        help="train for so long; reading the corpus, validating and saving come on top",
+    )
     length.add_argument("--steps", metavar="N", type=int, help="train for so many steps")
     for name, kind, text in SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
     training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster")
     again = training.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true",
-                       help="go on from the training saved in the output folder: after 5, 10, 20, 40 and 80 seconds, "
-                            "then every two minutes, and whenever it is stopped")
+    again.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the training saved in the output folder: after 5, 10, 20, 40 and 80 seconds, "
+        "then every two minutes, and whenever it is stopped",
+    )
     again.add_argument("--overwrite", action="store_true", help="lose the model that the output folder holds")
 
-    translating = _command(commands, "translate", run_translate,
-                           "translate the sentences given, or the lines of stdin")
+    translating = _command(commands, "translate", run_translate, "translate the sentences given, or the lines of stdin")
     translating.add_argument("sentences", nargs="*", help="none: one line of stdin is one sentence")
     _add_checkpoint(translating)
     _add_decoding(translating)
-    translating.add_argument("--n-best", metavar="N", type=int,
-                             help="write the N best of each line, at most --beam: line ||| translation ||| score")
+    translating.add_argument(
+        "--n-best",
+        metavar="N",
+        type=int,
+        help="write the N best of each line, at most --beam: line ||| translation ||| score",
+    )
 
-    evaluating = _command(commands, "evaluate", run_evaluate,
-                          "score a checkpoint on sentences it was not trained on")
+    evaluating = _command(commands, "evaluate", run_evaluate, "score a checkpoint on sentences it was not trained on")
     _add_checkpoint(evaluating)
-    evaluating.add_argument("--split", default="test",
-                            help="validation, test, or another that the corpus has, such as held_out")
+    evaluating.add_argument(
+        "--split", default="test", help="validation, test, or another that the corpus has, such as held_out"
+    )
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     _add_decoding(evaluating)
 
@@ -171,15 +197,25 @@ def parser() -> argparse.ArgumentParser:
     exporting.add_argument("--output", metavar="DIR", type=Path, required=True, help="the folder to write")
     exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
 
-    measuring = _command(commands, "benchmark", run_benchmark,
-                         "measure training and decoding beside what people would pick instead")
+    measuring = _command(
+        commands, "benchmark", run_benchmark, "measure training and decoding beside what people would pick instead"
+    )
     measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
-    measuring.add_argument("--repeats", metavar="N", type=int, default=3,
-                           help="rounds to take the median of (default: 3)")
-    measuring.add_argument("--output", metavar="DIR", type=Path, default=Path("build/benchmark"),
-                           help="where benchmark.json goes (default: %(default)s)")
-    measuring.add_argument("--record", action="store_true",
-                           help="measure nothing; keep the last result and write its table into the book and README.md")
+    measuring.add_argument(
+        "--repeats", metavar="N", type=int, default=3, help="rounds to take the median of (default: 3)"
+    )
+    measuring.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("build/benchmark"),
+        help="where benchmark.json goes (default: %(default)s)",
+    )
+    measuring.add_argument(
+        "--record",
+        action="store_true",
+        help="measure nothing; keep the last result and write its table into the book and README.md",
+    )
     return top
 
 
@@ -202,9 +238,9 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     if not (options.resume or options.overwrite):
         processes.first_alone(lambda: _expect_nothing_to_lose(output))
     recipe, start = _recipe(recipe, options, device)
-    lines = processes.first_alone(lambda: [
-        load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")
-    ])
+    lines = processes.first_alone(
+        lambda: [load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")]
+    )
     _expect_writable(output)
     run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start)
     if options.resume:
@@ -216,18 +252,18 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     try:
         train(run, output, watchers)
     except KeyboardInterrupt:
-        _say(
-            f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there"
-        )
+        _say(f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there")
         raise
     except TrainingError as error:
         raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
     if processes.is_first:
         card = run_card(run, device)
         write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
-        _say(f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
-             f"its story in {output / PAGE_FILE}\n"
-             f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
+        _say(
+            f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
+            f"its story in {output / PAGE_FILE}\n"
+            f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."'
+        )
 
 
 def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -> tuple[Recipe, Checkpoint | None]:
@@ -267,17 +303,23 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
     training, notes, count = run.training, run.notes, run.training.processes.count
     for split, data in run.data.items():
         if data["empty"] or data["too_long"]:
-            _say(f"{split}: left out {data['empty']:,} pairs with an empty side and {data['too_long']:,} with more "
-                 f"than {data['longest']} tokens")
+            _say(
+                f"{split}: left out {data['empty']:,} pairs with an empty side and {data['too_long']:,} with more "
+                f"than {data['longest']} tokens"
+            )
     weights = sum(parameter.numel() for parameter in training.model.parameters())
-    _say(f"{notes['corpus']}, {notes['source']} to {notes['target']}: {run.data['train']['pairs']:,} sentences, "
-         f"{run.target_tokenizer.size:,} tokens, {weights:,} weights, on {device}"
-         + (f" in {count} processes" if count > 1 else ""))
+    _say(
+        f"{notes['corpus']}, {notes['source']} to {notes['target']}: {run.data['train']['pairs']:,} sentences, "
+        f"{run.target_tokenizer.size:,} tokens, {weights:,} weights, on {device}"
+        + (f" in {count} processes" if count > 1 else "")
+    )
     rate, left = product_rate(training.config, device) * count, 1 - share_done(training)
     whole = training_cost(training.model.config, training.config, training.stream, rate)
     cost = Cost(*(left * each for each in whole))
-    _say(f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, {about(cost.seconds)} at half of the "
-         f"{rate:.1e} a second of a large matrix product here")
+    _say(
+        f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, {about(cost.seconds)} at half of the "
+        f"{rate:.1e} a second of a large matrix product here"
+    )
 
 
 def run_translate(options: argparse.Namespace) -> None:
@@ -301,7 +343,7 @@ def _lines_of_stdin() -> list[str]:
     try:
         lines = [line.rstrip("\n") for line in sys.stdin]
     except UnicodeDecodeError as error:
-        raise ValueError(f"stdin: expected UTF-8 text, got {error.object[error.start:error.end]!r}") from error
+        raise ValueError(f"stdin: expected UTF-8 text, got {error.object[error.start : error.end]!r}") from error
     return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
 
 
@@ -310,8 +352,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     translator, notes = _translator(options)
     lines = load_split(notes["corpus"], options.split, notes["source"], notes["target"], options.data_dir)
     start = time.perf_counter()
-    translations = translator.translate(lines.source, beam=options.beam,
-                                        length_exponent=options.length_exponent)
+    translations = translator.translate(lines.source, beam=options.beam, length_exponent=options.length_exponent)
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
@@ -361,26 +402,49 @@ def run_benchmark(options: argparse.Namespace) -> None:
 
 
 def _command(commands, name: str, function, text: str) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".",
-                                  epilog=EXAMPLES[name],
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command = commands.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     command.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:<number> (default: auto)")
     command.set_defaults(command=function)
     return command
 
 
 def _add_decoding(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--beam", metavar="N", type=int, default=DecodingConfig.beam,
-                         help="hypotheses kept at each step (default: %(default)s)")
-    command.add_argument("--length-exponent", metavar="X", type=float, default=DecodingConfig.length_exponent,
-                         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)")
-    command.add_argument("--precision", choices=PRECISIONS, default="fp32",
-                         help="bf16 is faster on some machines and a little coarser (default: fp32)")
+    command.add_argument(
+        "--beam",
+        metavar="N",
+        type=int,
+        default=DecodingConfig.beam,
+        help="hypotheses kept at each step (default: %(default)s)",
+    )
+    command.add_argument(
+        "--length-exponent",
+        metavar="X",
+        type=float,
+        default=DecodingConfig.length_exponent,
+        help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)",
+    )
+    command.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default="fp32",
+        help="bf16 is faster on some machines and a little coarser (default: fp32)",
+    )
 
 
 def _add_checkpoint(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--checkpoint", metavar="DIR", type=Path, default=Path(RECIPES["grammar"].output),
-                         help="what `train` left (default: %(default)s)")
+    command.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        type=Path,
+        default=Path(RECIPES["grammar"].output),
+        help="what `train` left (default: %(default)s)",
+    )
 
 
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:

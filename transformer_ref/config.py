@@ -93,8 +93,16 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in ("source_vocabulary", "target_vocabulary", "d_model", "heads", "encoder_layers",
-                     "decoder_layers", "d_ff", "max_length"):
+        for name in (
+            "source_vocabulary",
+            "target_vocabulary",
+            "d_model",
+            "heads",
+            "encoder_layers",
+            "decoder_layers",
+            "d_ff",
+            "max_length",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.d_model % self.heads:
@@ -102,13 +110,17 @@ class ModelConfig:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: expected a probability in [0, 1), got {self.dropout}")
         if self.tie_embeddings and self.source_vocabulary != self.target_vocabulary:
-            raise ValueError("tie_embeddings: expected source_vocabulary equal to target_vocabulary, "
-                             f"got {self.source_vocabulary} and {self.target_vocabulary}")
+            raise ValueError(
+                "tie_embeddings: expected source_vocabulary equal to target_vocabulary, "
+                f"got {self.source_vocabulary} and {self.target_vocabulary}"
+            )
         shared_ids = min(self.source_vocabulary, self.target_vocabulary)
         for name in ("pad", "bos", "eos"):
             if not 0 <= getattr(self, name) < shared_ids:
-                raise ValueError(f"{name}: expected an id of both vocabularies, from 0 to {shared_ids - 1}, "
-                                 f"got {getattr(self, name)}")
+                raise ValueError(
+                    f"{name}: expected an id of both vocabularies, from 0 to {shared_ids - 1}, "
+                    f"got {getattr(self, name)}"
+                )
         if self.pad == self.eos:
             raise ValueError(f"pad: expected another id than eos ({self.eos}), which a translation needs")
 
@@ -219,5 +231,6 @@ class DecodingConfig:
         if self.extra_length < 0:
             raise ValueError(f"extra_length: expected at least 0, got {self.extra_length}")
         if not 0 <= self.length_exponent <= LARGEST_EXPONENT:
-            raise ValueError(f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, "
-                             f"got {self.length_exponent:g}")
+            raise ValueError(
+                f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, got {self.length_exponent:g}"
+            )

@@ -22,8 +22,7 @@ class CorpusScore(NamedTuple):
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
     """Return the share, from 0 to 1, of translations equal to their reference; NaN for none."""
     _expect_as_many(translations, references)
-    equal = sum(translation == reference
-                for translation, reference in zip(translations, references, strict=True))
+    equal = sum(translation == reference for translation, reference in zip(translations, references, strict=True))
     return equal / len(references) if references else math.nan
 
 
@@ -33,8 +32,11 @@ def sense_accuracy(translations: Sequence[str], pairs: Sequence[Pair]) -> float:
     Pairs without an ambiguous word are left out; NaN if all are.
     """
     _expect_as_many(translations, pairs)
-    right = [shows_sense(translation, pair.sense)
-             for translation, pair in zip(translations, pairs, strict=True) if pair.sense]
+    right = [
+        shows_sense(translation, pair.sense)
+        for translation, pair in zip(translations, pairs, strict=True)
+        if pair.sense
+    ]
     return sum(right) / len(right) if right else math.nan
 
 
@@ -60,12 +62,14 @@ def window_baseline(train: Sequence[Pair], test: Sequence[Pair], width: int = WI
         counter = counts[pair.sense.word, group]
         total = counter.total() + vocabulary
         return math.log(senses[pair.sense.word][group]) + sum(
-            math.log((counter[word] + 1) / total) for word in _window(pair, width))
+            math.log((counter[word] + 1) / total) for word in _window(pair, width)
+        )
 
     asked = [pair for pair in test if pair.sense]
     right = sum(
         max(senses[pair.sense.word], key=lambda group: log_probability(pair, group)) == pair.sense.group
-        for pair in asked)
+        for pair in asked
+    )
     return right / len(asked) if asked else math.nan
 
 
@@ -74,28 +78,29 @@ def _window(pair: Pair, width: int) -> list[str]:
     words = re.findall(r"\w+|[^\w\s]", pair.english.lower())
     ambiguous = {pair.sense.word, english_plural(pair.sense.word)}
     place = next(i for i, word in enumerate(words) if word in ambiguous)
-    return words[max(place - width, 0):place] + words[place + 1:place + 1 + width]
+    return words[max(place - width, 0) : place] + words[place + 1 : place + 1 + width]
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
     """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, 13a tokens, one reference a line."""
     import sacrebleu
+
     _expect_as_many(translations, references)
     metric = sacrebleu.BLEU()
-    return CorpusScore(
-        metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
+    return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
     """Return sacreBLEU's chrF2 score (Popovic 2015), one reference a line."""
     import sacrebleu
+
     _expect_as_many(translations, references)
     metric = sacrebleu.CHRF()
-    return CorpusScore(
-        metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
+    return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
 
 
 def _expect_as_many(translations: Sequence, references: Sequence) -> None:
     if len(translations) != len(references):
         raise ValueError(
-            f"translations: expected one for each of {len(references)} references, got {len(translations)}")
+            f"translations: expected one for each of {len(references)} references, got {len(translations)}"
+        )

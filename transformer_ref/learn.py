@@ -17,10 +17,19 @@ VOCABULARY = 8_000
 HELD_BACK, MOST_HELD_BACK = 0.02, 2_000  # share and number of the pairs that a training is validated on
 
 
-def learn(sources: Iterable[str], targets: Iterable[str], folder: str | Path, vocabulary: int | None = None,
-          model: Mapping[str, Any] | None = None, languages: tuple[str, str] = ("source", "target"),
-          device: str = "auto", watchers: Sequence[Watcher] = (), start: str | Path | None = None,
-          overwrite: bool = False, **settings: Any) -> Translator:
+def learn(
+    sources: Iterable[str],
+    targets: Iterable[str],
+    folder: str | Path,
+    vocabulary: int | None = None,
+    model: Mapping[str, Any] | None = None,
+    languages: tuple[str, str] = ("source", "target"),
+    device: str = "auto",
+    watchers: Sequence[Watcher] = (),
+    start: str | Path | None = None,
+    overwrite: bool = False,
+    **settings: Any,
+) -> Translator:
     """Train on sentences and their translations, leave a checkpoint in the folder, and return the translator.
 
     vocabulary: ids that both languages share, at most, by default 8,000; model: fields of `ModelConfig` that differ
@@ -36,8 +45,10 @@ def learn(sources: Iterable[str], targets: Iterable[str], folder: str | Path, vo
     if not overwrite:
         expect_nothing_to_lose(Path(folder))
     if start is not None and (vocabulary is not None or set(model or {}) - {"dropout"}):
-        raise ValueError("start: expected no vocabulary and no field of the model but dropout beside it, got "
-                         + ", ".join([*(["vocabulary"] if vocabulary is not None else []), *(model or {})]))
+        raise ValueError(
+            "start: expected no vocabulary and no field of the model but dropout beside it, got "
+            + ", ".join([*(["vocabulary"] if vocabulary is not None else []), *(model or {})])
+        )
     small = Recipe(languages, str(folder), subwords(VOCABULARY), SMALL, SMALL_TRAINING)
     recipe = varied(small, vocabulary=vocabulary, model=model)
     config = changed(SMALL_TRAINING, **fields_from(TrainingConfig, settings))

@@ -22,8 +22,9 @@ def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
     wanted = axes[1:] if open_ended else axes
     shape = tuple(tensor.shape)
     enough = len(shape) >= len(wanted) if open_ended else len(shape) == len(wanted)
-    if not enough or any(isinstance(axis, int) and axis != size
-                         for axis, size in zip(reversed(wanted), reversed(shape), strict=False)):
+    if not enough or any(
+        isinstance(axis, int) and axis != size for axis, size in zip(reversed(wanted), reversed(shape), strict=False)
+    ):
         words = ", ".join("..." if axis is ... else str(axis) for axis in axes)
         raise ValueError(f"{name}: expected shape ({words}), got {shape}")
 
@@ -57,5 +58,6 @@ def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:
         got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
         raise TypeError(f"{name}: expected a boolean tensor (True = may attend), got {got}")
     if mask.dim() > len(sizes) or any(
-            have not in (1, size) for have, size in zip(reversed(mask.shape), reversed(sizes), strict=False)):
+        have not in (1, size) for have, size in zip(reversed(mask.shape), reversed(sizes), strict=False)
+    ):
         raise ValueError(f"{name}: expected a shape that broadcasts to {sizes}, got {tuple(mask.shape)}")

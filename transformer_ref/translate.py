@@ -50,8 +50,9 @@ def open_model(folder: str | Path, device: torch.device = CPU) -> Checkpoint:
     """
     if (Path(folder) / "config.json").is_file():
         found = load_marian_folder(folder)
-        return Checkpoint(found.model.to(device), found.source_tokenizer, found.target_tokenizer,
-                          {"corpus": str(folder)})
+        return Checkpoint(
+            found.model.to(device), found.source_tokenizer, found.target_tokenizer, {"corpus": str(folder)}
+        )
     return load_checkpoint(folder, device)
 
 
@@ -100,7 +101,7 @@ class Translator:
         filled = [i for i, line in enumerate(lines) if line.strip()]
         by_length = sorted(filled, key=lambda i: len(sources[i]))
         for start in range(0, len(by_length), config.batch_size):
-            batch = by_length[start:start + config.batch_size]
+            batch = by_length[start : start + config.batch_size]
             decoded = self._decode([sources[i] for i in batch], config, scored)
             for i, hypotheses in zip(batch, decoded, strict=True):
                 translations[i] = [Translation(self.target_tokenizer.decode(ids), score) for ids, score in hypotheses]
@@ -113,7 +114,7 @@ class Translator:
         Raises ValueError for a target longer than the model can read, or a model in training mode.
         """
         if target is None:
-            target, = self.translate([source])
+            (target,) = self.translate([source])
         config, device = self.model.config, next(self.model.parameters()).device
         target_ids = [config.bos, *self.target_tokenizer.encode(target)]
         source_ids = self._source_ids(source)
@@ -126,8 +127,9 @@ class Translator:
         ids = self.source_tokenizer.encode(line)
         longest = self.model.config.max_length - 1  # eos follows
         if len(ids) > longest:
-            warnings.warn(f"source: expected at most {longest} tokens, got {len(ids)}; the rest is cut off",
-                          stacklevel=2)
+            warnings.warn(
+                f"source: expected at most {longest} tokens, got {len(ids)}; the rest is cut off", stacklevel=2
+            )
         return [*ids[:longest], self.model.config.eos]
 
     def _decode(self, sources: list[list[int]], config: DecodingConfig, scored: bool) -> list[list[Hypothesis]]:

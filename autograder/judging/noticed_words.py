@@ -24,8 +24,8 @@ FIXED = {
     "case for it can be wrong by itself.",
     "no gradient": "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result?",
-    "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as dividing "
-    "by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
+    "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",

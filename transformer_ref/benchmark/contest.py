@@ -69,16 +69,23 @@ def _settle() -> None:
         torch.cuda.synchronize()
 
 
-def rows_of(work: str, config: str, contenders: Sequence[Contender], speeds: Sequence[float],
-            share_of_peak: Callable[[str, float], float | None]) -> list[Row]:
+def rows_of(
+    work: str,
+    config: str,
+    contenders: Sequence[Contender],
+    speeds: Sequence[float],
+    share_of_peak: Callable[[str, float], float | None],
+) -> list[Row]:
     """Return one row for each of our precisions and each peer.
 
     Beside our fp32 stand peers in fp32 (and in int8, which only some have), beside our bf16 all of them.
     share_of_peak: of a precision and a speed.
     """
     measured = list(zip(contenders, speeds, strict=True))
-    return [Row(work, config, mine.precision, peer.name, ours, theirs, ours / theirs,
-                share_of_peak(mine.precision, ours))
-            for mine, ours in measured if mine.name == OURS
-            for peer, theirs in measured
-            if peer.name != OURS and (mine.precision == "bf16" or peer.precision != "bf16")]
+    return [
+        Row(work, config, mine.precision, peer.name, ours, theirs, ours / theirs, share_of_peak(mine.precision, ours))
+        for mine, ours in measured
+        if mine.name == OURS
+        for peer, theirs in measured
+        if peer.name != OURS and (mine.precision == "bf16" or peer.precision != "bf16")
+    ]

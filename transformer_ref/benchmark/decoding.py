@@ -29,8 +29,9 @@ SENTENCES, NAIVE_SENTENCES = 1_000, 25  # the naive decoder is some fifty times 
 BATCH_SIZE = 100
 BEAM = 5
 EXTRA_LENGTH = DecodingConfig.extra_length
-TALKER = TrainingConfig(steps=200, warm_up=40, tokens_per_batch=2_048, learning_rate=1e-3, muon_rate=2e-3,
-                        precision="auto")  # enough to end each sentence where it should end
+TALKER = TrainingConfig(
+    steps=200, warm_up=40, tokens_per_batch=2_048, learning_rate=1e-3, muon_rate=2e-3, precision="auto"
+)  # enough to end each sentence where it should end
 MODEL_FILE = "talker.safetensors"
 Ids = list[list[int]]
 
@@ -51,8 +52,10 @@ def talker(config: ModelConfig, folder: Path, device: torch.device, say: Callabl
     corpus = build_corpus()
     say(f"training a model to translate with: {TALKER.steps} steps")
     tokenizer = _tokenizer(corpus)
-    sides = [[tokenizer.encode(line) for line in lines] for lines in
-             ([pair.english for pair in corpus.train], [pair.italian for pair in corpus.train])]
+    sides = [
+        [tokenizer.encode(line) for line in lines]
+        for lines in ([pair.english for pair in corpus.train], [pair.italian for pair in corpus.train])
+    ]
     stream = BatchStream(*sides, TALKER.tokens_per_batch, config.pad, config.bos, config.eos, TALKER.seed)
     loss = TrainingLoss(config.pad, TALKER.label_smoothing)
     fit(Training(model, build_optimizer(model, TALKER), stream, TALKER, loss))
@@ -73,8 +76,9 @@ def _tokenizer(corpus) -> WordTokenizer:
     return WordTokenizer.build(line for pair in corpus.train for line in (pair.english, pair.italian))
 
 
-def decoding_contenders(model: Transformer, sentences: Ids, beam: int, folder: Path,
-                        precisions: Sequence[str]) -> list[Contender]:
+def decoding_contenders(
+    model: Transformer, sentences: Ids, beam: int, folder: Path, precisions: Sequence[str]
+) -> list[Contender]:
     """Return us in each precision, and every peer that is installed; beam 1 is greedy decoding."""
     contenders = []
     for precision in precisions:
@@ -85,9 +89,10 @@ def decoding_contenders(model: Transformer, sentences: Ids, beam: int, folder: P
     if find_spec("transformers"):
         contenders += _marian(model, sentences, beam, folder / "marian", precisions)
     if find_spec("ctranslate2"):
-        contenders += [_ctranslate2(name, precision, model, sentences, beam, folder / name, quantization)
-                       for name, precision, quantization in (("CTranslate2", "fp32", None),
-                                                             ("CTranslate2 int8", "int8", "int8"))]
+        contenders += [
+            _ctranslate2(name, precision, model, sentences, beam, folder / name, quantization)
+            for name, precision, quantization in (("CTranslate2", "fp32", None), ("CTranslate2 int8", "int8", "int8"))
+        ]
     return contenders
 
 
@@ -95,7 +100,7 @@ def translate(model: Transformer, sentences: Ids, beam: int) -> Ids:
     """Return the translations' ids, in the order of the sentences."""
     device, found = model.output.weight.device, []
     for start in range(0, len(sentences), BATCH_SIZE):
-        batch = pad_sequences(sentences[start:start + BATCH_SIZE], model.config.pad).to(device)
+        batch = pad_sequences(sentences[start : start + BATCH_SIZE], model.config.pad).to(device)
         length = min(batch.shape[1] + EXTRA_LENGTH, model.config.max_length)
         if beam == 1:
             found += greedy_decode(model, batch, length).tolist()
@@ -114,20 +119,18 @@ def _ours(model: Transformer, sentences: Ids, beam: int) -> Callable[[], int]:
 
 def _naive(model: Transformer, sentences: Ids) -> Callable[[], int]:
     """One sentence at a time, the whole target read anew for each word: how a first decoder is written."""
-    some = sentences[::max(len(sentences) // NAIVE_SENTENCES, 1)]
+    some = sentences[:: max(len(sentences) // NAIVE_SENTENCES, 1)]
     device = model.output.weight.device
 
     def work() -> int:
         for sentence in some:
-            greedy_decode(model, torch.tensor([sentence], device=device), len(sentence) + EXTRA_LENGTH,
-                          use_cache=False)
+            greedy_decode(model, torch.tensor([sentence], device=device), len(sentence) + EXTRA_LENGTH, use_cache=False)
         return len(some)
 
     return work
 
 
-def _marian(model: Transformer, sentences: Ids, beam: int, folder: Path,
-            precisions: Sequence[str]) -> list[Contender]:
+def _marian(model: Transformer, sentences: Ids, beam: int, folder: Path, precisions: Sequence[str]) -> list[Contender]:
     from transformers import MarianMTModel
 
     save_marian(model, folder)
@@ -136,19 +139,36 @@ def _marian(model: Transformer, sentences: Ids, beam: int, folder: Path,
     def working(theirs: nn.Module) -> Callable[[], int]:
         def work() -> int:
             for start in range(0, len(sentences), BATCH_SIZE):
-                batch = pad_sequences(sentences[start:start + BATCH_SIZE], pad).to(device)
-                theirs.generate(batch, attention_mask=batch != pad, num_beams=beam, do_sample=False,
-                                length_penalty=1.0, max_new_tokens=batch.shape[1] + EXTRA_LENGTH)
+                batch = pad_sequences(sentences[start : start + BATCH_SIZE], pad).to(device)
+                theirs.generate(
+                    batch,
+                    attention_mask=batch != pad,
+                    num_beams=beam,
+                    do_sample=False,
+                    length_penalty=1.0,
+                    max_new_tokens=batch.shape[1] + EXTRA_LENGTH,
+                )
             return len(sentences)
+
         return work
 
-    return [Contender("Hugging Face Marian" + (" bf16" if precision == "bf16" else ""), precision, working(
-        MarianMTModel.from_pretrained(folder, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
-        .to(device).eval())) for precision in precisions]
+    return [
+        Contender(
+            "Hugging Face Marian" + (" bf16" if precision == "bf16" else ""),
+            precision,
+            working(
+                MarianMTModel.from_pretrained(folder, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+                .to(device)
+                .eval()
+            ),
+        )
+        for precision in precisions
+    ]
 
 
-def _ctranslate2(name: str, precision: str, model: Transformer, sentences: Ids, beam: int, folder: Path,
-                 quantization: str | None) -> Contender:
+def _ctranslate2(
+    name: str, precision: str, model: Transformer, sentences: Ids, beam: int, folder: Path, quantization: str | None
+) -> Contender:
     """Return a contender whose threads live in its own turns alone.
 
     They share torch's OpenMP, which lets threads sleep at every wait when there are more of them than processors: as
@@ -163,15 +183,28 @@ def _ctranslate2(name: str, precision: str, model: Transformer, sentences: Ids, 
 
     @contextmanager
     def alive() -> Iterator[None]:
-        living.append(ctranslate2.Translator(str(folder), device=device, intra_threads=torch.get_num_threads(),
-                                             compute_type=quantization or "float32"))
+        living.append(
+            ctranslate2.Translator(
+                str(folder),
+                device=device,
+                intra_threads=torch.get_num_threads(),
+                compute_type=quantization or "float32",
+            )
+        )
         try:
             yield
         finally:
             living.clear()
 
     def translated(some: list[list[str]]) -> int:
-        return len(living[0].translate_batch(some, beam_size=beam, length_penalty=1.0, max_batch_size=BATCH_SIZE,
-                                             max_decoding_length=len(named[0]) + EXTRA_LENGTH))
+        return len(
+            living[0].translate_batch(
+                some,
+                beam_size=beam,
+                length_penalty=1.0,
+                max_batch_size=BATCH_SIZE,
+                max_decoding_length=len(named[0]) + EXTRA_LENGTH,
+            )
+        )
 
     return Contender(name, precision, lambda: translated(named), alive, first=lambda: translated(named[-BATCH_SIZE:]))

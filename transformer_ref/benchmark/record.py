@@ -32,9 +32,13 @@ IN_SHORT = (
 
 def machine(device: torch.device) -> dict[str, Any]:
     """Return what was measured on: device, threads, versions."""
-    return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
-            "threads": torch.get_num_threads(), "torch": torch.__version__, "python": platform.python_version(),
-            "system": platform.system()}
+    return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
 
 
 def write(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
@@ -66,14 +70,19 @@ def recorded_table(in_short: bool = False) -> str:
 def table(content: dict[str, Any]) -> str:
     """Return a recorded result as a Markdown table, with the sentence that says where it was measured."""
     measured = content["machine"]
-    lines = [f"Measured on {measured['device']}, {measured['threads']} threads, torch {measured['torch']}; training in "
-             "target tokens a second, decoding in sentences a second.", "",
-             "| work | model | ours in | beside | ours | theirs | ratio | of the peak |",
-             "|---|---|---|---|---:|---:|---:|---:|"]
+    lines = [
+        f"Measured on {measured['device']}, {measured['threads']} threads, torch {measured['torch']}; training in "
+        "target tokens a second, decoding in sentences a second.",
+        "",
+        "| work | model | ours in | beside | ours | theirs | ratio | of the peak |",
+        "|---|---|---|---|---:|---:|---:|---:|",
+    ]
     for row in content["rows"]:
         share = f"{row['share_of_peak']:.0%}" if row["share_of_peak"] is not None else ""
-        lines.append(f"| {row['work']} | {row['config']} | {row['precision']} | {row['peer']} | {row['ours']:,.0f} | "
-                     f"{row['theirs']:,.0f} | {row['ratio']:.2f} | {share} |")
+        lines.append(
+            f"| {row['work']} | {row['config']} | {row['precision']} | {row['peer']} | {row['ours']:,.0f} | "
+            f"{row['theirs']:,.0f} | {row['ratio']:.2f} | {share} |"
+        )
     return "\n".join(lines)
 
 
@@ -104,8 +113,13 @@ def with_table(page: str) -> str:
 
 def _rounded(row: Row) -> dict[str, Any]:
     share = None if row.share_of_peak is None else round(row.share_of_peak, 3)
-    return {**row._asdict(), "ours": round(row.ours, 1), "theirs": round(row.theirs, 1), "ratio": round(row.ratio, 3),
-            "share_of_peak": share}
+    return {
+        **row._asdict(),
+        "ours": round(row.ours, 1),
+        "theirs": round(row.theirs, 1),
+        "ratio": round(row.ratio, 3),
+        "share_of_peak": share,
+    }
 
 
 def _processor() -> str:

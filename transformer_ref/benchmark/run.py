@@ -16,19 +16,28 @@ from transformer_ref.device import choose_precision
 from transformer_ref.training.cost import operations_per_pair, product_rate
 
 VOCABULARY = 8_000
-SIZES = {"d256": dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024),
-         "d128": dict(d_model=128, heads=4, encoder_layers=4, decoder_layers=4, d_ff=512)}
+SIZES = {
+    "d256": dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024),
+    "d128": dict(d_model=128, heads=4, encoder_layers=4, decoder_layers=4, d_ff=512),
+}
 MEASURED_BATCHES = 20  # to know the mean number of operations a token
 
 
 def model_config(size: str) -> ModelConfig:
     """Return the model of a size, in the variant that all peers have: post-norm, tied, ReLU."""
-    return ModelConfig(VOCABULARY, VOCABULARY, tie_embeddings=True, layout="concatenated", max_length=256,
-                       **SIZES[size])
+    return ModelConfig(
+        VOCABULARY, VOCABULARY, tie_embeddings=True, layout="concatenated", max_length=256, **SIZES[size]
+    )
 
 
-def benchmark(output: Path, device: torch.device, works: Sequence[str] = WORKS, sizes: Sequence[str] = tuple(SIZES),
-              repeats: int = 3, say: Callable[[str], None] = print) -> list[Row]:
+def benchmark(
+    output: Path,
+    device: torch.device,
+    works: Sequence[str] = WORKS,
+    sizes: Sequence[str] = tuple(SIZES),
+    repeats: int = 3,
+    say: Callable[[str], None] = print,
+) -> list[Row]:
     """Measure, write output/benchmark.json and return its new rows.
 
     works: which of training, greedy and beam; sizes: of the models trained, the first also decodes.
@@ -58,22 +67,24 @@ def benchmark(output: Path, device: torch.device, works: Sequence[str] = WORKS, 
 
 def import_milliseconds() -> float:
     """Return what importing all that a translation needs takes after torch, in a fresh process."""
-    code = ("import time, torch; start = time.perf_counter(); import transformer_ref.translate; "
-            "print(1000 * (time.perf_counter() - start))")
+    code = (
+        "import time, torch; start = time.perf_counter(); import transformer_ref.translate; "
+        "print(1000 * (time.perf_counter() - start))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
-def _training_rows(size: str, device: torch.device, precisions: list[str], repeats: int,
-                   say: Callable[[str], None]) -> list[Row]:
+def _training_rows(
+    size: str, device: torch.device, precisions: list[str], repeats: int, say: Callable[[str], None]
+) -> list[Row]:
     config = model_config(size)
     contenders = training_contenders(config, device, precisions)
     before = _peaks(device, precisions)
     speeds = contest(contenders, repeats, say)
     peaks = {precision: max(rate, before[precision]) for precision, rate in _peaks(device, precisions).items()}
     per_token = operations_per_token(config)
-    return rows_of("training", size, contenders, speeds,
-                   lambda precision, speed: speed * per_token / peaks[precision])
+    return rows_of("training", size, contenders, speeds, lambda precision, speed: speed * per_token / peaks[precision])
 
 
 def operations_per_token(config: ModelConfig) -> float:

@@ -33,30 +33,41 @@ def invented_batches(vocabulary: int) -> Iterator[Batch]:
     """Yield batches of sentences of a natural length and no meaning, without end and always the same ones."""
     drawing = torch.Generator().manual_seed(1)
     lengths = (torch.randn(SENTENCES, generator=drawing) * DEVIATION + MEAN_LENGTH).clamp(3, 40).long().tolist()
-    sides = [[torch.randint(4, vocabulary, (length + shift,), generator=drawing).tolist() for length in lengths]
-             for shift in (0, 1)]
+    sides = [
+        [torch.randint(4, vocabulary, (length + shift,), generator=drawing).tolist() for length in lengths]
+        for shift in (0, 1)
+    ]
     return iter(BatchStream(*sides, TOKENS_PER_BATCH, pad=0, bos=1, eos=2, seed=1))
 
 
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
     """Return us in each precision and every peer that is installed, in fp32 and, where we are in bf16, in both."""
-    contenders = [_contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `__main__`
-                  for precision in precisions]
+    contenders = [
+        _contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `__main__`
+        for precision in precisions
+    ]
     peers: list[tuple[str, Callable[[ModelConfig], tuple[nn.Module, Callable[[nn.Module], Forward]]]]] = [
-        ("torch.nn.Transformer", _torch)]
+        ("torch.nn.Transformer", _torch)
+    ]
     if find_spec("transformers"):
         peers.append(("Hugging Face Marian", _marian))
     if find_spec("x_transformers"):
         peers.append(("x-transformers", _x_transformers))
     for name, build in peers:
-        contenders += [_contender(name if precision == "fp32" else f"{name}, autocast", precision,
-                                  _theirs(*build(config), config, device, precision == "bf16"))
-                       for precision in precisions]
+        contenders += [
+            _contender(
+                name if precision == "fp32" else f"{name}, autocast",
+                precision,
+                _theirs(*build(config), config, device, precision == "bf16"),
+            )
+            for precision in precisions
+        ]
     return contenders
 
 
-def _contender(name: str, precision: str, step: Step,
-               around: Callable[[], AbstractContextManager] = nullcontext) -> Contender:
+def _contender(
+    name: str, precision: str, step: Step, around: Callable[[], AbstractContextManager] = nullcontext
+) -> Contender:
     return Contender(name, precision, lambda: sum(step() for _ in range(BATCHES)), around, first=step)
 
 
@@ -72,8 +83,9 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     return step
 
 
-def _theirs(model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: ModelConfig, device: torch.device,
-            autocast: bool) -> Step:
+def _theirs(
+    model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: ModelConfig, device: torch.device, autocast: bool
+) -> Step:
     """Return the usual step: forward in bf16 or not, backward, clip, Adam."""
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
@@ -95,8 +107,9 @@ def _theirs(model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: M
 
 
 def _cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
-    return nn.functional.cross_entropy(logits.flatten(0, 1), batch.target_labels.flatten(), ignore_index=0,
-                                       label_smoothing=SETTINGS.label_smoothing)
+    return nn.functional.cross_entropy(
+        logits.flatten(0, 1), batch.target_labels.flatten(), ignore_index=0, label_smoothing=SETTINGS.label_smoothing
+    )
 
 
 class _AroundTorch(nn.Module):
@@ -107,7 +120,7 @@ class _AroundTorch(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.table = nn.Embedding(config.target_vocabulary, config.d_model)
-        nn.init.normal_(self.table.weight, std=config.d_model ** -0.5)
+        nn.init.normal_(self.table.weight, std=config.d_model**-0.5)
         self.register_buffer("positions", sinusoidal_table(config.max_length, config.d_model))
         self.dropout = nn.Dropout(config.dropout)
         self.stacks = torch_transformer(config)
@@ -115,13 +128,18 @@ class _AroundTorch(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         source, target = batch.source, batch.target_input
         padding, length = source == 0, target.shape[1]
-        hidden = self.stacks(self._embedded(source), self._embedded(target), src_key_padding_mask=padding,
-                             memory_key_padding_mask=padding, tgt_mask=~causal_mask(length, device=target.device))
+        hidden = self.stacks(
+            self._embedded(source),
+            self._embedded(target),
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+            tgt_mask=~causal_mask(length, device=target.device),
+        )
         return hidden @ self.table.weight.T  # (batch, target, vocabulary)
 
     def _embedded(self, ids: Tensor) -> Tensor:
-        scaled = self.table(ids) * self.table.embedding_dim ** 0.5
-        return self.dropout(scaled + self.positions[:ids.shape[1]])  # (batch, length, d_model)
+        scaled = self.table(ids) * self.table.embedding_dim**0.5
+        return self.dropout(scaled + self.positions[: ids.shape[1]])  # (batch, length, d_model)
 
 
 def _torch(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forward]]:
@@ -133,8 +151,14 @@ def _marian(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forwa
 
     def loss_of(model: nn.Module) -> Forward:
         return lambda batch: _cross_entropy(
-            model(input_ids=batch.source, attention_mask=batch.source != 0,
-                  decoder_input_ids=batch.target_input, use_cache=False).logits, batch)
+            model(
+                input_ids=batch.source,
+                attention_mask=batch.source != 0,
+                decoder_input_ids=batch.target_input,
+                use_cache=False,
+            ).logits,
+            batch,
+        )
 
     return MarianMTModel(MarianConfig(**their_config(config))), loss_of
 
@@ -142,16 +166,26 @@ def _marian(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forwa
 def _x_transformers(config: ModelConfig) -> tuple[nn.Module, Callable[[nn.Module], Forward]]:
     from x_transformers import XTransformer
 
-    sides = {f"{side}_{name}": value for side, depth in (("enc", config.encoder_layers), ("dec", config.decoder_layers))
-             for name, value in (("num_tokens", config.target_vocabulary), ("depth", depth), ("heads", config.heads),
-                                 ("max_seq_len", config.max_length), ("ff_mult", config.d_ff // config.d_model),
-                                 ("attn_dim_head", config.d_head), ("attn_flash", True))}
+    sides = {
+        f"{side}_{name}": value
+        for side, depth in (("enc", config.encoder_layers), ("dec", config.decoder_layers))
+        for name, value in (
+            ("num_tokens", config.target_vocabulary),
+            ("depth", depth),
+            ("heads", config.heads),
+            ("max_seq_len", config.max_length),
+            ("ff_mult", config.d_ff // config.d_model),
+            ("attn_dim_head", config.d_head),
+            ("attn_flash", True),
+        )
+    }
     model = XTransformer(dim=config.d_model, tie_token_emb=True, pad_value=0, ignore_index=0, **sides)
 
     def loss_of(model: nn.Module) -> Forward:
         def loss(batch: Batch) -> Tensor:  # it shifts the target itself, so it is given one token more
             whole = torch.cat([batch.target_input, batch.target_labels[:, -1:]], dim=1)
             return model(batch.source, whole, mask=batch.source != 0)
+
         return loss
 
     return model, loss_of

@@ -35,8 +35,7 @@ def shift_right(labels: Tensor, bos: int) -> Tensor:
     return torch.cat([torch.full_like(labels[:, :1], bos), labels[:, :-1]], dim=1)  # (batch, target)
 
 
-def token_batches(lengths: Sequence[int], max_tokens: int,
-                  generator: torch.Generator | None = None) -> list[list[int]]:
+def token_batches(lengths: Sequence[int], max_tokens: int, generator: torch.Generator | None = None) -> list[list[int]]:
     """Return lists of indices, each index once; no padded batch has more than `max_tokens` cells.
 
     lengths: tokens of each item; generator: mixes items of equal length, then the order of the batches.
@@ -44,8 +43,7 @@ def token_batches(lengths: Sequence[int], max_tokens: int,
     """
     for item, length in enumerate(lengths):
         if length > max_tokens:
-            raise ValueError(
-                f"lengths: expected at most max_tokens ({max_tokens}), got {length} for item {item}")
+            raise ValueError(f"lengths: expected at most max_tokens ({max_tokens}), got {length} for item {item}")
     order = range(len(lengths)) if generator is None else _shuffled(len(lengths), generator)
     batches: list[list[int]] = []
     for item in sorted(order, key=lambda item: lengths[item]):  # the newest item is the longest
@@ -68,16 +66,27 @@ class BatchStream:
     pad, bos, eos: the special ids; seed: what the order depends on, and nothing else.
     """
 
-    def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], max_tokens: int,
-                 pad: int, bos: int, eos: int, seed: int) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        max_tokens: int,
+        pad: int,
+        bos: int,
+        eos: int,
+        seed: int,
+    ) -> None:
         if len(sources) != len(targets) or not sources:
-            raise ValueError(f"targets: expected one for each of {len(sources)} sources (at least one), "
-                             f"got {len(targets)}")
+            raise ValueError(
+                f"targets: expected one for each of {len(sources)} sources (at least one), got {len(targets)}"
+            )
         self.sources, self.targets, self.max_tokens = sources, targets, max_tokens
         self.pad, self.bos, self.eos, self.seed = pad, bos, eos, seed
         self.epoch, self.position = 0, 0
-        self._lengths = [max(len(source), len(target)) + 1  # eos follows
-                         for source, target in zip(sources, targets, strict=True)]
+        self._lengths = [
+            max(len(source), len(target)) + 1  # eos follows
+            for source, target in zip(sources, targets, strict=True)
+        ]
 
     def __iter__(self) -> Iterator[Batch]:
         while True:

@@ -21,9 +21,13 @@ VOWELS = "aeiouàèéìòù"
 FUSED_ENDINGS = {"il": "l", "lo": "llo", "l'": "ll'", "la": "lla", "i": "i", "gli": "gli", "le": "lle"}
 FUSING_PREPOSITIONS = {"a": "a", "da": "da", "di": "de", "in": "ne", "su": "su"}
 POSSESSIVES = {
-    "my": ("mio", "mia", "miei", "mie"), "your": ("tuo", "tua", "tuoi", "tue"),
-    "his": ("suo", "sua", "suoi", "sue"), "her": ("suo", "sua", "suoi", "sue"),
-    "our": ("nostro", "nostra", "nostri", "nostre"), "their": ("loro", "loro", "loro", "loro")}
+    "my": ("mio", "mia", "miei", "mie"),
+    "your": ("tuo", "tua", "tuoi", "tue"),
+    "his": ("suo", "sua", "suoi", "sue"),
+    "her": ("suo", "sua", "suoi", "sue"),
+    "our": ("nostro", "nostra", "nostri", "nostre"),
+    "their": ("loro", "loro", "loro", "loro"),
+}
 INVARIABLE = {"two": "due", "three": "tre"}
 CLITICS = {("m", "s"): "lo", ("f", "s"): "la", ("m", "p"): "li", ("f", "p"): "le"}
 CONJUNCTIONS = {"and": "e", "but": "ma"}

@@ -6,14 +6,23 @@ FUTURE = "ò ai à emo ete anno"
 IMPERFECT = {"essere": "ero eri era eravamo eravate erano"}
 WITH_ISC = ("pulire", "finire", "gestire")
 IRREGULAR_PRESENT = {
-    "essere": "sono sei è siamo siete sono", "avere": "ho hai ha abbiamo avete hanno",
-    "andare": "vado vai va andiamo andate vanno", "venire": "vengo vieni viene veniamo venite vengono",
+    "essere": "sono sei è siamo siete sono",
+    "avere": "ho hai ha abbiamo avete hanno",
+    "andare": "vado vai va andiamo andate vanno",
+    "venire": "vengo vieni viene veniamo venite vengono",
     "bere": "bevo bevi beve beviamo bevete bevono",
     "tradurre": "traduco traduci traduce traduciamo traducete traducono",
-    "scegliere": "scelgo scegli sceglie scegliamo scegliete scelgono"
+    "scegliere": "scelgo scegli sceglie scegliamo scegliete scelgono",
 }
-FUTURE_STEMS = {"essere": "sar", "avere": "avr", "andare": "andr", "vedere": "vedr", "venire": "verr",
-                "bere": "berr", "tradurre": "tradurr"}
+FUTURE_STEMS = {
+    "essere": "sar",
+    "avere": "avr",
+    "andare": "andr",
+    "vedere": "vedr",
+    "venire": "verr",
+    "bere": "berr",
+    "tradurre": "tradurr",
+}
 
 
 def conjugate(infinitive: str, tense: str, person: int, number: str) -> str:

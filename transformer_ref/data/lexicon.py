@@ -85,8 +85,15 @@ NOUNS = {
 SCENERY_KINDS = ("place", "building", "water")  # mostly one at a time
 UNOWNED_KINDS = ("stranger", "water")  # not said to be "my" or "their"
 CUE_KINDS = ("device", "building", "water", "business", "sport")
-ENGLISH_PLURALS = {"man": "men", "woman": "women", "child": "children", "knife": "knives", "scarf": "scarves",
-                   "shelf": "shelves", "mouse": "mice"}
+ENGLISH_PLURALS = {
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "knife": "knives",
+    "scarf": "scarves",
+    "shelf": "shelves",
+    "mouse": "mice",
+}
 
 # A verb is written "english english-past infinitive participle"; its table's name says which objects it takes.
 TRANSITIVE_VERBS = {
@@ -154,7 +161,7 @@ ADJECTIVES_OF_KIND = {
     "food": "good small big fresh cold delicious Italian",
     "drink": "good fresh cold Italian delicious",
     "thing": "old new small big beautiful red black white green yellow blue strange expensive heavy elegant "
-             "dirty practical",
+    "dirty practical",
     "clothes": "old new beautiful red black white green yellow blue elegant long dirty Italian practical expensive",
     "text": "old new long beautiful strange famous Italian German",
     "closable": "old new small big beautiful red black white green yellow blue heavy modern dirty",
@@ -177,38 +184,97 @@ ADJECTIVE_SENSES = {
 # word: how its senses attach to a cue ("the bank near the river"), the verbs that fit every sense besides those that
 # fit anything, the adjectives that fit every sense, and for each group of cues (kinds joined by "+") the Italian noun.
 AMBIGUOUS = {
-    "windows": ("for, because of", "buy sell choose", "old new beautiful",
-                {"device": "Windows brand", "building": "finestra finestre f"}),
-    "apple": ("near, behind, in front of", "buy sell choose forget", "big small red green",
-              {"device": "Apple Apple m", "building": "mela mele f"}),
-    "mouse": ("of, near, behind", "lose touch", "big small black white old",
-              {"device": "mouse mouse m", "water": "topo topi m"}),
-    "bank": ("near, in front of", "visit choose", "old big small beautiful famous",
-             {"water": "riva rive f", "business": "banca banche f"}),
-    "bat": ("of, near, behind", "touch", "big small black old strange",
-            {"water": "pipistrello pipistrelli m", "sport": "mazza mazze f"}),
-    "spring": ("near, behind", "touch clean", "old new big small",
-               {"water": "sorgente sorgenti f", "device": "molla molle f"}),
-    "pitch": ("for, of", "prepare choose", "new beautiful big long",
-              {"sport": "campo campi m", "business": "presentazione presentazioni f"}),
-    "court": ("near, in front of", "visit choose", "old new big modern famous",
-              {"sport": "campo campi m", "business": "tribunale tribunali m"}),
-    "keys": ("of, near", "touch clean lose", "old new small black white",
-             {"device": "tasto tasti m", "building": "chiave chiavi f"}),
-    "board": ("of, for", "choose", "old new big",
-              {"device": "scheda schede f", "business": "consiglio consigli m"}),
-    "trunk": ("of, near, behind", "touch clean", "old big small dirty long",
-              {"building": "baule bauli m", "water": "tronco tronchi m"}),
-    "plant": ("of, near, behind", "buy sell visit", "old new big small beautiful",
-              {"water": "pianta piante f", "business": "stabilimento stabilimenti m"}),
-    "seal": ("near, behind, in front of", "touch", "old big small strange",
-             {"water": "foca foche f", "business": "sigillo sigilli m"}),
-    "branch": ("of, near, behind", "choose", "big small new long",
-               {"water": "ramo rami m", "business": "filiale filiali f"}),
-    "fan": ("of, near, behind", "choose", "old new small fast",
-            {"device": "ventola ventole f", "sport": "tifoso tifosi m"}),
-    "lock": ("of, near, behind", "clean touch", "old new big small",
-             {"building": "serratura serrature f", "water": "chiusa chiuse f"}),
+    "windows": (
+        "for, because of",
+        "buy sell choose",
+        "old new beautiful",
+        {"device": "Windows brand", "building": "finestra finestre f"},
+    ),
+    "apple": (
+        "near, behind, in front of",
+        "buy sell choose forget",
+        "big small red green",
+        {"device": "Apple Apple m", "building": "mela mele f"},
+    ),
+    "mouse": (
+        "of, near, behind",
+        "lose touch",
+        "big small black white old",
+        {"device": "mouse mouse m", "water": "topo topi m"},
+    ),
+    "bank": (
+        "near, in front of",
+        "visit choose",
+        "old big small beautiful famous",
+        {"water": "riva rive f", "business": "banca banche f"},
+    ),
+    "bat": (
+        "of, near, behind",
+        "touch",
+        "big small black old strange",
+        {"water": "pipistrello pipistrelli m", "sport": "mazza mazze f"},
+    ),
+    "spring": (
+        "near, behind",
+        "touch clean",
+        "old new big small",
+        {"water": "sorgente sorgenti f", "device": "molla molle f"},
+    ),
+    "pitch": (
+        "for, of",
+        "prepare choose",
+        "new beautiful big long",
+        {"sport": "campo campi m", "business": "presentazione presentazioni f"},
+    ),
+    "court": (
+        "near, in front of",
+        "visit choose",
+        "old new big modern famous",
+        {"sport": "campo campi m", "business": "tribunale tribunali m"},
+    ),
+    "keys": (
+        "of, near",
+        "touch clean lose",
+        "old new small black white",
+        {"device": "tasto tasti m", "building": "chiave chiavi f"},
+    ),
+    "board": ("of, for", "choose", "old new big", {"device": "scheda schede f", "business": "consiglio consigli m"}),
+    "trunk": (
+        "of, near, behind",
+        "touch clean",
+        "old big small dirty long",
+        {"building": "baule bauli m", "water": "tronco tronchi m"},
+    ),
+    "plant": (
+        "of, near, behind",
+        "buy sell visit",
+        "old new big small beautiful",
+        {"water": "pianta piante f", "business": "stabilimento stabilimenti m"},
+    ),
+    "seal": (
+        "near, behind, in front of",
+        "touch",
+        "old big small strange",
+        {"water": "foca foche f", "business": "sigillo sigilli m"},
+    ),
+    "branch": (
+        "of, near, behind",
+        "choose",
+        "big small new long",
+        {"water": "ramo rami m", "business": "filiale filiali f"},
+    ),
+    "fan": (
+        "of, near, behind",
+        "choose",
+        "old new small fast",
+        {"device": "ventola ventole f", "sport": "tifoso tifosi m"},
+    ),
+    "lock": (
+        "of, near, behind",
+        "clean touch",
+        "old new big small",
+        {"building": "serratura serrature f", "water": "chiusa chiuse f"},
+    ),
 }
 # Verbs that settle the sense alone: "I closed the windows."
 TELLING_VERBS = {
@@ -230,17 +296,40 @@ TELLING_VERBS = {
 }
 
 PREPOSITIONS = {
-    "in": "in", "to": "a", "at": "a", "from": "da", "on": "su", "with": "con", "for": "per", "of": "di",
-    "near": "vicino a", "behind": "dietro", "in front of": "davanti a", "because of": "a causa di"
+    "in": "in",
+    "to": "a",
+    "at": "a",
+    "from": "da",
+    "on": "su",
+    "with": "con",
+    "for": "per",
+    "of": "di",
+    "near": "vicino a",
+    "behind": "dietro",
+    "in front of": "davanti a",
+    "because of": "a causa di",
 }
 # (English, person, number, gender): Italian drops them; the speaker and the listener are taken as masculine.
-PRONOUNS = (("I", 1, "s", "m"), ("you", 2, "s", "m"), ("he", 3, "s", "m"), ("she", 3, "s", "f"),
-            ("we", 1, "p", "m"), ("they", 3, "p", "m"))
+PRONOUNS = (
+    ("I", 1, "s", "m"),
+    ("you", 2, "s", "m"),
+    ("he", 3, "s", "m"),
+    ("she", 3, "s", "f"),
+    ("we", 1, "p", "m"),
+    ("they", 3, "p", "m"),
+)
 TIMES = {
-    "past": (("yesterday", "ieri"), ("last night", "ieri sera"), ("this morning", "stamattina"),
-             ("last week", "la settimana scorsa")),
-    "present": (("today", "oggi"), ("every day", "ogni giorno"), ("every morning", "ogni mattina"),
-                ("on Sundays", "la domenica")),
-    "future": (("tomorrow", "domani"), ("next year", "l'anno prossimo"), ("soon", "presto"),
-               ("tonight", "stasera")),
+    "past": (
+        ("yesterday", "ieri"),
+        ("last night", "ieri sera"),
+        ("this morning", "stamattina"),
+        ("last week", "la settimana scorsa"),
+    ),
+    "present": (
+        ("today", "oggi"),
+        ("every day", "ogni giorno"),
+        ("every morning", "ogni mattina"),
+        ("on Sundays", "la domenica"),
+    ),
+    "future": (("tomorrow", "domani"), ("next year", "l'anno prossimo"), ("soon", "presto"), ("tonight", "stasera")),
 }

@@ -31,8 +31,7 @@ class Noun:
 
     def capitalized(self) -> "Noun":
         """Return the same noun with the capital letter of a proper name in English."""
-        return replace(self, english=self.english.capitalize(),
-                       english_plural=self.english_plural.capitalize())
+        return replace(self, english=self.english.capitalize(), english_plural=self.english_plural.capitalize())
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,15 @@ def nouns() -> dict[str, Noun]:
         for row in _rows(rows):
             english, italian, plural, genders = row
             gender, _, plural_gender = genders.partition("/")
-            table[english] = Noun(english, english_plural(english), italian,
-                                  None if plural == "-" else plural, gender, plural_gender or gender, kind)
+            table[english] = Noun(
+                english,
+                english_plural(english),
+                italian,
+                None if plural == "-" else plural,
+                gender,
+                plural_gender or gender,
+                kind,
+            )
     return table
 
 

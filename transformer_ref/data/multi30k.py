@@ -39,8 +39,7 @@ FILES = {  # bytes, SHA-256
 }
 
 
-def load_multi30k(split: str, source: str = "en", target: str = "de",
-                  folder: str | Path | None = None) -> Parallel:
+def load_multi30k(split: str, source: str = "en", target: str = "de", folder: str | Path | None = None) -> Parallel:
     """Return the captions of a split in two languages.
 
     folder: holds files such as train.en.gz and is only read, so it may be offline and shared; without it, the
@@ -67,5 +66,7 @@ def _download(path: Path) -> None:
     try:
         download(path, MIRRORS, size, sha256)
     except DownloadError as error:
-        raise DownloadError(f"{error}. Where there is no network, put the files into a folder and name it by "
-                            f"--data-dir or {FOLDER_VARIABLE}") from error
+        raise DownloadError(
+            f"{error}. Where there is no network, put the files into a folder and name it by "
+            f"--data-dir or {FOLDER_VARIABLE}"
+        ) from error

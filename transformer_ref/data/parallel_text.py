@@ -34,8 +34,10 @@ def load_parallel(folder: str | Path, split: str, source: str, target: str) -> P
     expect_two_languages(source, target)
     sides = Parallel(*(_lines(Path(folder), f"{split}.{language}") for language in (source, target)))
     if len(sides.source) != len(sides.target):
-        raise ValueError(f"{split}: expected as many lines in {source} as in {target}, "
-                         f"got {len(sides.source)} and {len(sides.target)}")
+        raise ValueError(
+            f"{split}: expected as many lines in {source} as in {target}, "
+            f"got {len(sides.source)} and {len(sides.target)}"
+        )
     return sides
 
 

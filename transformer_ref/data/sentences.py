@@ -28,8 +28,7 @@ from transformer_ref.data.meaning import (
 Item = TypeVar("Item")
 
 # How often each shape of sentence, each tense and each turn is drawn.
-SHAPES = {"rest_or_motion": 2, "quality": 1, "object": 3, "left_on": 0.6, "clitic": 2.4, "cue": 10,
-          "telling_verb": 1.5}
+SHAPES = {"rest_or_motion": 2, "quality": 1, "object": 3, "left_on": 0.6, "clitic": 2.4, "cue": 10, "telling_verb": 1.5}
 CUE_PLACES = {"after": 4, "opening": 3, "clause before": 3}
 ADJECTIVE_COUNTS = {0: 5, 1: 3, 2: 1}
 TENSES = {"past": 3, "present": 3, "future": 3}
@@ -125,8 +124,7 @@ class SentenceGenerator:
             opening = Attachment("near" if relation == "of" else relation, cue)
             sentence = self._sentence(self._with_place(clause), opening)
         else:
-            before = self._clause(clause.subject, clause.tense, verb=self._pick(verbs_taking(group)),
-                                  object=cue)
+            before = self._clause(clause.subject, clause.tense, verb=self._pick(verbs_taking(group)), object=cue)
             sentence = self._joined(self._with_place(before), clause)
         return sentence, Sense(word, group, italian_forms(noun), cue.noun.english)
 
@@ -149,14 +147,19 @@ class SentenceGenerator:
 
     def _joined(self, first: Clause, second: Clause) -> Sentence:
         """Join "did" with "and did" or with "but did not"."""
-        return Sentence(dataclasses.replace(first, negative=False), time=self._time(first.tense, TIMED / 2),
-                        time_first=True, conjunction="but" if second.negative else "and", second=second,
-                        same_subject=first.subject == second.subject)
+        return Sentence(
+            dataclasses.replace(first, negative=False),
+            time=self._time(first.tense, TIMED / 2),
+            time_first=True,
+            conjunction="but" if second.negative else "and",
+            second=second,
+            same_subject=first.subject == second.subject,
+        )
 
-    def _clause(self, subject: NounPhrase | Pronoun | None = None, tense: str | None = None,
-                **parts) -> Clause:
-        clause = Clause(subject or self._subject(), tense or self.pick_weighted(TENSES),
-                        negative=self._happens(NEGATIONS), **parts)
+    def _clause(self, subject: NounPhrase | Pronoun | None = None, tense: str | None = None, **parts) -> Clause:
+        clause = Clause(
+            subject or self._subject(), tense or self.pick_weighted(TENSES), negative=self._happens(NEGATIONS), **parts
+        )
         if clause.negative and isinstance(clause.object, NounPhrase) and clause.object.determiner == "some":
             return dataclasses.replace(clause, object=dataclasses.replace(clause.object, determiner=""))
         return clause
@@ -183,15 +186,17 @@ class SentenceGenerator:
         determiners = POINTERS + OWNERS + ("a", "two", "many")
         return self._phrase(nouns_of("person", "kin", "name", "stranger"), determiners, most_adjectives=1)
 
-    def _phrase(self, choice: Sequence[Noun], determiners: Sequence[str] = ALL_DETERMINERS,
-                most_adjectives: int = 2) -> NounPhrase:
+    def _phrase(
+        self, choice: Sequence[Noun], determiners: Sequence[str] = ALL_DETERMINERS, most_adjectives: int = 2
+    ) -> NounPhrase:
         noun = self._pick(choice)
         if noun.kind == "name":
             return NounPhrase(noun, determiner="")
         fitting = adjectives_of(noun.kind)
         if not noun.italian_plural:
-            return NounPhrase(noun, "s", self._pick(("the", "this", "some", "my", "your")),
-                              self._adjectives(fitting, 1))
+            return NounPhrase(
+                noun, "s", self._pick(("the", "this", "some", "my", "your")), self._adjectives(fitting, 1)
+            )
         if noun.kind == "kin":
             determiners = OWNERS
         elif noun.kind in lexicon.UNOWNED_KINDS:

@@ -38,8 +38,9 @@ class Beams(NamedTuple):
 
 
 @torch.inference_mode()
-def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: int,
-                length_exponent: float, top_k: TopK = torch.topk) -> list[list[Hypothesis]]:
+def beam_search(
+    model: Transformer, source_ids: Tensor, beam: int, max_length: int, length_exponent: float, top_k: TopK = torch.topk
+) -> list[list[Hypothesis]]:
     """Return for each source up to `beam` hypotheses, the best first.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
@@ -60,13 +61,14 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
     cache = model.new_cache()
     for length in range(1, max_length + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
-        hidden = model.decode(beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None],
-                              positions=[length - 1] * beam).hidden  # (open, beam, d_model)
+        hidden = model.decode(
+            beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None], positions=[length - 1] * beam
+        ).hidden  # (open, beam, d_model)
         log_probability, parent, token = _best_continuations(beams, model.logits(hidden), model.config.pad, top_k)
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
         for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
-            found[sentence].append(Hypothesis([*ids, eos], log_p / length ** length_exponent))
+            found[sentence].append(Hypothesis([*ids, eos], log_p / length**length_exponent))
         beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
         still_open = ((beams.missing > 0) & beams.log_probability[:, 0].isfinite()).nonzero().squeeze(1)
         if len(still_open) < len(beams.sentence):
@@ -76,9 +78,11 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
             break
     each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
     for sentence, ids, log_p in _listed(beams, beams.log_probability, each, beams.log_probability.isfinite()):
-        found[sentence].append(Hypothesis(ids, log_p / max_length ** length_exponent))
-    return [sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
-            for of_one_source in found]
+        found[sentence].append(Hypothesis(ids, log_p / max_length**length_exponent))
+    return [
+        sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
+        for of_one_source in found
+    ]
 
 
 def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
@@ -86,9 +90,13 @@ def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
     batch, device = source_ids.shape[0], source_ids.device
     log_probability = torch.full((batch, beam), -torch.inf, device=device)
     log_probability[:, 0] = 0.0
-    return Beams(sentence=torch.arange(batch, device=device), missing=source_ids.new_full((batch,), beam),
-                 ids=source_ids.new_full((batch, beam, 1), bos), log_probability=log_probability,
-                 lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1))
+    return Beams(
+        sentence=torch.arange(batch, device=device),
+        missing=source_ids.new_full((batch,), beam),
+        ids=source_ids.new_full((batch, beam, 1), bos),
+        log_probability=log_probability,
+        lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1),
+    )
 
 
 def _best_continuations(beams: Beams, logits: Tensor, pad: int, top_k: TopK) -> tuple[Tensor, Tensor, Tensor]:
@@ -114,14 +122,23 @@ def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor,
     parent, token = parent.gather(1, choice), token.gather(1, choice)
     row = torch.arange(count, device=best.device)[:, None]  # (open, 1)
     itself = torch.eye(beam, dtype=torch.bool, device=best.device).expand(count, -1, -1)  # (open, beam, beam)
-    return Beams(sentence=beams.sentence, missing=beams.missing - finished, log_probability=best,
-                 ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
-                 lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1))
+    return Beams(
+        sentence=beams.sentence,
+        missing=beams.missing - finished,
+        log_probability=best,
+        ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
+        lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1),
+    )
 
 
-def _listed(beams: Beams, log_probability: Tensor, parent: Tensor,
-            chosen: Tensor) -> Iterator[tuple[int, list[int], float]]:
+def _listed(
+    beams: Beams, log_probability: Tensor, parent: Tensor, chosen: Tensor
+) -> Iterator[tuple[int, list[int], float]]:
     """Yield sentence, ids of the parent and log p where `chosen` is True; the last three: (open, any number)."""
     row, place = chosen.nonzero(as_tuple=True)
-    yield from zip(beams.sentence[row].tolist(), beams.ids[row, parent[row, place]].tolist(),
-                   log_probability[row, place].tolist(), strict=True)
+    yield from zip(
+        beams.sentence[row].tolist(),
+        beams.ids[row, parent[row, place]].tolist(),
+        log_probability[row, place].tolist(),
+        strict=True,
+    )

@@ -24,7 +24,7 @@ def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_c
     target[:, 0] = config.bos
     open_rows = torch.arange(source_ids.shape[0], device=source_ids.device)  # the sentences without eos
     for step in range(1, max_length + 1):
-        seen = target[open_rows, step - 1:step] if use_cache else target[open_rows, :step]
+        seen = target[open_rows, step - 1 : step] if use_cache else target[open_rows, :step]
         hidden = model.decode(seen, encoded, cache).hidden[:, -1]  # (open, d_model)
         logits = model.logits(hidden)  # (open, vocabulary)
         logits[:, config.pad] = -torch.inf  # padding is no word
@@ -32,7 +32,7 @@ def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_c
         target[open_rows, step] = chosen
         unfinished = (chosen != config.eos).nonzero().squeeze(1)
         if len(unfinished) == 0:
-            return target[:, :step + 1]
+            return target[:, : step + 1]
         if len(unfinished) < len(open_rows):
             open_rows, encoded = open_rows[unfinished], encoded.select(unfinished)
             if use_cache:

@@ -13,8 +13,9 @@ from transformer_ref.model.softmax import softmax
 from transformer_ref.model.transformer import Transformer
 
 
-def sampling_probabilities(logits: Tensor, temperature: float = 1.0, top_k: int | None = None,
-                           top_p: float | None = None) -> Tensor:
+def sampling_probabilities(
+    logits: Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> Tensor:
     """Return the probabilities to draw from; those left out are exactly zero, and each row sums to one.
 
     logits: (..., vocabulary); temperature: above 0, below 1 sharpens; top_k: at least 1, ties with the last are kept;
@@ -41,8 +42,15 @@ def sampling_probabilities(logits: Tensor, temperature: float = 1.0, top_k: int 
 
 
 @torch.inference_mode()
-def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, generator: torch.Generator,
-                  temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> Tensor:
+def sample_decode(
+    model: Transformer,
+    source_ids: Tensor,
+    max_length: int,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Tensor:
     """Return for each source tokens drawn one after the other.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
@@ -57,7 +65,7 @@ def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, gener
     target[:, 0] = config.bos
     ended = torch.zeros(source_ids.shape[0], dtype=torch.bool, device=source_ids.device)  # (batch,)
     for step in range(1, max_length + 1):
-        hidden = model.decode(target[:, step - 1:step], encoded, cache).hidden[:, -1]  # (batch, d_model)
+        hidden = model.decode(target[:, step - 1 : step], encoded, cache).hidden[:, -1]  # (batch, d_model)
         logits = model.logits(hidden).float()  # (batch, vocabulary)
         logits[:, config.pad] = -torch.inf  # padding is no word
         probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
@@ -65,5 +73,5 @@ def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, gener
         target[:, step] = drawn.masked_fill(ended, config.pad)
         ended |= drawn == config.eos
         if ended.all():
-            return target[:, :step + 1]
+            return target[:, : step + 1]
     return target

@@ -8,7 +8,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-POOL = 2 ** 23  # factors drawn beforehand; a window into them, with another beginning each time, is as good as new ones
+POOL = 2**23  # factors drawn beforehand; a window into them, with another beginning each time, is as good as new ones
 
 
 class PooledDropout(nn.Module):
@@ -34,7 +34,7 @@ def factors(x: Tensor, p: float) -> Tensor:
     """Return a tensor of the shape and dtype of x: 0 with probability p, else 1 / (1 - p)."""
     pool = _pool(p, x.dtype)
     start = int(torch.randint(POOL - x.numel() + 1, ()))
-    return pool[start:start + x.numel()].view(x.shape)
+    return pool[start : start + x.numel()].view(x.shape)
 
 
 @lru_cache(maxsize=2)  # one model trains with one p in one precision

@@ -48,7 +48,7 @@ def hidden_at(model: Transformer, source_ids: Tensor, target_input_ids: Tensor, 
         x = _attended(layer.self_attention_residual, layer.self_attention, x, None, among_target)
         x = _attended(layer.cross_attention_residual, layer.cross_attention, x, memory, across)
         x = _changed(layer.feed_forward_residual, layer.feed_forward, x)
-    return model.decoder.norm(x)[:target.tokens]
+    return model.decoder.norm(x)[: target.tokens]
 
 
 def _attended(residual: Residual, attention: nn.Module, x: Tensor, memory: Tensor | None, mask: PackedMask) -> Tensor:
@@ -90,14 +90,15 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         room, of_chunk = rows.new_empty(min(CHUNK, len(rows)), len(table)), torch.empty_like(table)
         for chunk, label, gradient in zip(rows.split(CHUNK), labels.split(CHUNK), of_rows.split(CHUNK), strict=True):
             row = torch.arange(len(chunk), device=rows.device)  # (chunk,)
-            logits = torch.mm(chunk, table.T, out=room[:len(chunk)])  # (chunk, vocabulary)
+            logits = torch.mm(chunk, table.T, out=room[: len(chunk)])  # (chunk, vocabulary)
             of_label, of_pad = (logits[row, column].to(precise) for column in (label, pad))  # copies   (chunk,)
             p = torch.softmax(logits, dim=-1, out=logits)  # in the same memory   (chunk, vocabulary)
             p_label = p[row, label]  # (chunk,)
             log_p = p_label.to(precise).clamp_min(torch.finfo(precise).tiny).log()  # (chunk,)
             normalizer = of_label - log_p  # log of the sum of exp(logits)   (chunk,)
-            of_others = ((chunk @ table_sum).to(precise) - of_label - of_pad
-                         - (len(table) - 2) * normalizer)  # the sum of their log p   (chunk,)
+            of_others = (
+                (chunk @ table_sum).to(precise) - of_label - of_pad - (len(table) - 2) * normalizer
+            )  # the sum of their log p   (chunk,)
             losses.append((smoothing - 1) * log_p - share * of_others)  # (chunk,)
             p[row, label] = p_label + (share - (1 - smoothing))
             p[:, pad] += share  # now p - targets + share   (chunk, vocabulary)

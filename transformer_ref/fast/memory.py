@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for the two settings, in malloc.h
-KEPT = 2 ** 31 - 1  # bytes freed at the end of the heap before any are given back
-LARGEST_ON_HEAP = 2 ** 25  # bytes; a larger block is always given back, and glibc allows no higher threshold
-ADAPTED = 2 ** 26  # what glibc's own adaptation arrives at by itself when large blocks come and go
+KEPT = 2**31 - 1  # bytes freed at the end of the heap before any are given back
+LARGEST_ON_HEAP = 2**25  # bytes; a larger block is always given back, and glibc allows no higher threshold
+ADAPTED = 2**26  # what glibc's own adaptation arrives at by itself when large blocks come and go
 
 
 @contextlib.contextmanager

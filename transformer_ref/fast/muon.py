@@ -57,8 +57,9 @@ class BatchedMuon(torch.optim.Muon):
             momentum = memory["momentum_buffer"]
             momentum.lerp_(matrix.grad, 1 - group["momentum"])
             directions.append(matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum)
-        nearest = partial(orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"],
-                          smallest=group["eps"])
+        nearest = partial(
+            orthogonal, coefficients=group["ns_coefficients"], steps=group["ns_steps"], smallest=group["eps"]
+        )
         return self._processes.shared(nearest, directions)
 
 

@@ -67,7 +67,7 @@ class Packing:
         """Return (rows, pieces * d_model) for x, (pieces, batch * heads, length, d_head): `by_head` undone."""
         rows = x.flatten(0, 2).index_select(0, self._move(len(x), heads)[1])
         rows = rows.view(-1, len(x) * heads * x.shape[-1])  # (rows, pieces * d_model)
-        rows[self.tokens:] = 0
+        rows[self.tokens :] = 0
         return rows
 
     def _move(self, pieces: int, heads: int) -> tuple[Tensor, Tensor]:
@@ -137,7 +137,7 @@ class _PackedAttention(torch.autograd.Function):
         if answering is None:
             query, key, value = mask.queries.by_head(asked, 3, heads)  # (batch * heads, length, d_head) each
         else:
-            query, = mask.queries.by_head(asked, 1, heads)  # (batch * heads, query, d_head)
+            (query,) = mask.queries.by_head(asked, 1, heads)  # (batch * heads, query, d_head)
             key, value = mask.keys.by_head(answering, 2, heads)  # (batch * heads, key, d_head) each
         scale = query.shape[-1] ** -0.5
         scores = torch.bmm(query, key.mT).to(torch.promote_types(query.dtype, torch.float32))
@@ -152,7 +152,7 @@ class _PackedAttention(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, weights = ctx.saved_tensors
         mask, heads = ctx.mask, ctx.heads
-        of_output, = mask.queries.by_head(gradient, 1, heads)  # (batch * heads, query, d_head)
+        (of_output,) = mask.queries.by_head(gradient, 1, heads)  # (batch * heads, query, d_head)
         of_weights = torch.bmm(of_output, value.mT)  # (batch * heads, query, key)
         precise = torch.promote_types(weights.dtype, torch.float32)
         of_scores = torch._softmax_backward_data(of_weights.to(precise), weights.to(precise), -1, precise)

@@ -37,12 +37,17 @@ def save_ctranslate2(model: Transformer, folder: str | Path, quantization: str |
     if config.last_norm and not config.norm_first:
         raise ValueError("last_norm: expected False in a post-norm model for CTranslate2, got True")
     spec = ctranslate2.specs.TransformerSpec.from_config(
-        (config.encoder_layers, config.decoder_layers), config.heads, pre_norm=config.norm_first,
-        activation=getattr(ctranslate2.specs.Activation, ACTIVATIONS[config.activation]))
+        (config.encoder_layers, config.decoder_layers),
+        config.heads,
+        pre_norm=config.norm_first,
+        activation=getattr(ctranslate2.specs.Activation, ACTIVATIONS[config.activation]),
+    )
     _fill_embedding(spec.encoder.embeddings[0], spec.encoder, model.source_embedding, model)
     _fill_embedding(spec.decoder.embeddings, spec.decoder, model.target_embedding, model)
-    for layers, our_stack, their_stack in ((spec.encoder.layer, model.encoder, spec.encoder),
-                                           (spec.decoder.layer, model.decoder, spec.decoder)):
+    for layers, our_stack, their_stack in (
+        (spec.encoder.layer, model.encoder, spec.encoder),
+        (spec.decoder.layer, model.decoder, spec.decoder),
+    ):
         for their, our in zip(layers, our_stack.layers, strict=True):
             _fill_layer(their, our)
         if config.norm_first:

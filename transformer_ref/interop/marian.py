@@ -21,14 +21,38 @@ from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.sentence_pieces import PieceTokenizer
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
-NEEDED = ("model_type", "vocab_size", "d_model", "encoder_attention_heads", "decoder_attention_heads", "encoder_layers",
-          "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim", "dropout", "max_position_embeddings", "pad_token_id",
-          "decoder_start_token_id", "eos_token_id", "activation_function", "scale_embedding")
-FLAGS = {"normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
-         "static_position_embeddings": True}
-COPIES = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight",
-          "model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight",
-          "final_logits_bias")  # of the shared table, of the sinusoids, and what a model may do without
+NEEDED = (
+    "model_type",
+    "vocab_size",
+    "d_model",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+    "encoder_layers",
+    "decoder_layers",
+    "encoder_ffn_dim",
+    "decoder_ffn_dim",
+    "dropout",
+    "max_position_embeddings",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "eos_token_id",
+    "activation_function",
+    "scale_embedding",
+)
+FLAGS = {
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+}
+COPIES = (
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+    "model.encoder.embed_positions.weight",
+    "model.decoder.embed_positions.weight",
+    "final_logits_bias",
+)  # of the shared table, of the sinusoids, and what a model may do without
 OF_LAYERS = {  # our module's name in a layer -> Marian's
     "self_attention.project_query": "self_attn.q_proj",
     "self_attention.project_key": "self_attn.k_proj",
@@ -64,8 +88,10 @@ def load_marian_folder(folder: str | Path) -> MarianFolder:
     vocabularies = [folder / "vocab.json"] * 2
     if (folder / "target_vocab.json").is_file():
         vocabularies[1] = folder / "target_vocab.json"
-    tokenizers = [PieceTokenizer.read(_existing(folder / pieces), _json(vocabulary))
-                  for pieces, vocabulary in zip(("source.spm", "target.spm"), vocabularies, strict=True)]
+    tokenizers = [
+        PieceTokenizer.read(_existing(folder / pieces), _json(vocabulary))
+        for pieces, vocabulary in zip(("source.spm", "target.spm"), vocabularies, strict=True)
+    ]
     sizes = model.config.source_vocabulary, model.config.target_vocabulary
     for vocabulary, tokenizer, size in zip(vocabularies, tokenizers, sizes, strict=True):
         if tokenizer.size != size:
@@ -107,14 +133,17 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
     Raises ValueError naming the field of the config that Marian does not have.
     """
     folder, config = Path(folder), model.config
-    for name, wanted in (("norm_first", False), ("last_norm", False), ("layout", "concatenated"),
-                         ("tie_embeddings", True)):
+    for name, wanted in (
+        ("norm_first", False),
+        ("last_norm", False),
+        ("layout", "concatenated"),
+        ("tie_embeddings", True),
+    ):
         if getattr(config, name) != wanted:
             raise ValueError(f"{name}: expected {wanted!r}, which Marian has, got {getattr(config, name)!r}")
     names = dict(_parameter_names(model))
     tensors = {their: model.get_parameter(our).detach().float().contiguous() for our, their in names.items()}
-    tensors["final_logits_bias"] = tensors.get("final_logits_bias",
-                                               torch.zeros(config.target_vocabulary)).unsqueeze(0)
+    tensors["final_logits_bias"] = tensors.get("final_logits_bias", torch.zeros(config.target_vocabulary)).unsqueeze(0)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(their_config(config), indent=2) + "\n", encoding="utf-8")
@@ -127,39 +156,68 @@ def _our_config(theirs: dict[str, Any]) -> ModelConfig:
     for name, wanted in FLAGS.items():
         if theirs.get(name, wanted) != wanted:  # folders of today do not say it and have it so
             raise ValueError(f"{name}: expected {wanted}, the paper's model, got {theirs[name]!r}")
-    for name, wanted in (("decoder_attention_heads", theirs["encoder_attention_heads"]),
-                         ("decoder_ffn_dim", theirs["encoder_ffn_dim"]), ("model_type", "marian")):
+    for name, wanted in (
+        ("decoder_attention_heads", theirs["encoder_attention_heads"]),
+        ("decoder_ffn_dim", theirs["encoder_ffn_dim"]),
+        ("model_type", "marian"),
+    ):
         if theirs[name] != wanted:
             raise ValueError(f"{name}: expected {wanted!r}, got {theirs[name]!r}")
     if theirs["activation_function"] not in ACTIVATIONS:
-        raise ValueError(f"activation_function: expected one of {', '.join(ACTIVATIONS)}, "
-                         f"got {theirs['activation_function']!r}")
+        raise ValueError(
+            f"activation_function: expected one of {', '.join(ACTIVATIONS)}, got {theirs['activation_function']!r}"
+        )
     shared = theirs.get("share_encoder_decoder_embeddings", True)  # older folders do not say it and share
     return ModelConfig(
         source_vocabulary=theirs["vocab_size"],
         target_vocabulary=theirs["vocab_size"] if shared else theirs["decoder_vocab_size"],
-        d_model=theirs["d_model"], heads=theirs["encoder_attention_heads"],
-        encoder_layers=theirs["encoder_layers"], decoder_layers=theirs["decoder_layers"],
-        d_ff=theirs["encoder_ffn_dim"], dropout=theirs["dropout"], tie_embeddings=shared,
-        max_length=theirs["max_position_embeddings"], pad=theirs["pad_token_id"],
-        bos=theirs["decoder_start_token_id"], eos=theirs["eos_token_id"],
-        activation=ACTIVATIONS[theirs["activation_function"]], layout="concatenated",
-        scale_embedding=theirs["scale_embedding"], output_bias=True)
+        d_model=theirs["d_model"],
+        heads=theirs["encoder_attention_heads"],
+        encoder_layers=theirs["encoder_layers"],
+        decoder_layers=theirs["decoder_layers"],
+        d_ff=theirs["encoder_ffn_dim"],
+        dropout=theirs["dropout"],
+        tie_embeddings=shared,
+        max_length=theirs["max_position_embeddings"],
+        pad=theirs["pad_token_id"],
+        bos=theirs["decoder_start_token_id"],
+        eos=theirs["eos_token_id"],
+        activation=ACTIVATIONS[theirs["activation_function"]],
+        layout="concatenated",
+        scale_embedding=theirs["scale_embedding"],
+        output_bias=True,
+    )
 
 
 def their_config(config: ModelConfig) -> dict[str, Any]:
     """Return the arguments of the `transformers.MarianConfig` of this size."""
     return {
-        "architectures": ["MarianMTModel"], "model_type": "marian", "is_encoder_decoder": True,
-        "vocab_size": config.target_vocabulary, "decoder_vocab_size": config.target_vocabulary,
-        "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True,
-        "d_model": config.d_model, "encoder_layers": config.encoder_layers, "decoder_layers": config.decoder_layers,
-        "encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads,
-        "encoder_ffn_dim": config.d_ff, "decoder_ffn_dim": config.d_ff, "dropout": config.dropout,
-        "attention_dropout": 0.0, "activation_dropout": 0.0, "activation_function": config.activation,
-        "scale_embedding": config.scale_embedding, "max_position_embeddings": config.max_length,
-        "pad_token_id": config.pad, "bos_token_id": config.bos, "eos_token_id": config.eos,
-        "forced_eos_token_id": None, "decoder_start_token_id": config.bos}
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "vocab_size": config.target_vocabulary,
+        "decoder_vocab_size": config.target_vocabulary,
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "d_model": config.d_model,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "dropout": config.dropout,
+        "attention_dropout": 0.0,
+        "activation_dropout": 0.0,
+        "activation_function": config.activation,
+        "scale_embedding": config.scale_embedding,
+        "max_position_embeddings": config.max_length,
+        "pad_token_id": config.pad,
+        "bos_token_id": config.bos,
+        "eos_token_id": config.eos,
+        "forced_eos_token_id": None,
+        "decoder_start_token_id": config.bos,
+    }
 
 
 def _parameter_names(model: Transformer) -> Iterator[tuple[str, str]]:
@@ -175,8 +233,10 @@ def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
     if name in ("source_embedding.table", "target_embedding.table", "output.weight"):
         if "model.shared.weight" in tensors:
             return "model.shared.weight"
-        of = {"source_embedding.table": "model.encoder.embed_tokens.weight",
-              "target_embedding.table": "model.decoder.embed_tokens.weight"}
+        of = {
+            "source_embedding.table": "model.encoder.embed_tokens.weight",
+            "target_embedding.table": "model.decoder.embed_tokens.weight",
+        }
         return of.get(name, "lm_head.weight" if "lm_head.weight" in tensors else "model.decoder.embed_tokens.weight")
     stack, layers, index, module = name.split(".", 3)
     module, part = module.rsplit(".", 1)
@@ -206,8 +266,9 @@ def _read(folder: Path) -> dict[str, Tensor]:
         path = _existing(folder / "pytorch_model.bin")
         return torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
-        raise ValueError(f"{path.name}: expected a complete file of weights, got {path} "
-                         f"({str(error).splitlines()[0]})") from error
+        raise ValueError(
+            f"{path.name}: expected a complete file of weights, got {path} ({str(error).splitlines()[0]})"
+        ) from error
 
 
 def _existing(path: Path) -> Path:

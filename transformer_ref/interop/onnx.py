@@ -51,18 +51,51 @@ def save_onnx(model: Transformer, folder: str | Path) -> tuple[Path, Path]:
     encoder, decoder = _Encoder(model).eval(), _Decoder(model).eval()  # the exporter gives them back as they came
     with torch.no_grad():
         memory, mask = encoder(source_ids)
-    _export(encoder, (source_ids,), folder / ENCODER_FILE, ["source_ids"], ["memory", "mask"],
-            {"source_ids": {0: "batch", 1: "source"}, "memory": {0: "batch", 1: "source"},
-             "mask": {0: "batch", 3: "source"}})
-    _export(decoder, (target_ids, memory, mask), folder / DECODER_FILE, ["target_ids", "memory", "mask"], ["logits"],
-            {"target_ids": {0: "batch", 1: "target"}, "memory": {0: "batch", 1: "source"},
-             "mask": {0: "batch", 3: "source"}, "logits": {0: "batch", 1: "target"}})
+    _export(
+        encoder,
+        (source_ids,),
+        folder / ENCODER_FILE,
+        ["source_ids"],
+        ["memory", "mask"],
+        {
+            "source_ids": {0: "batch", 1: "source"},
+            "memory": {0: "batch", 1: "source"},
+            "mask": {0: "batch", 3: "source"},
+        },
+    )
+    _export(
+        decoder,
+        (target_ids, memory, mask),
+        folder / DECODER_FILE,
+        ["target_ids", "memory", "mask"],
+        ["logits"],
+        {
+            "target_ids": {0: "batch", 1: "target"},
+            "memory": {0: "batch", 1: "source"},
+            "mask": {0: "batch", 3: "source"},
+            "logits": {0: "batch", 1: "target"},
+        },
+    )
     return folder / ENCODER_FILE, folder / DECODER_FILE
 
 
-def _export(module: nn.Module, example: tuple[Tensor, ...], path: Path, inputs: list[str], outputs: list[str],
-            axes: dict[str, dict[int, str]]) -> None:
+def _export(
+    module: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    inputs: list[str],
+    outputs: list[str],
+    axes: dict[str, dict[int, str]],
+) -> None:
     with warnings.catch_warnings():  # tracing warns of every check of a shape, which it rightly leaves out
         warnings.simplefilter("ignore")
-        torch.onnx.export(module, example, path, input_names=inputs, output_names=outputs, dynamic_axes=axes,
-                          opset_version=OPSET, dynamo=False)
+        torch.onnx.export(
+            module,
+            example,
+            path,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )

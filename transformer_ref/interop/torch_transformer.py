@@ -26,11 +26,19 @@ def torch_transformer(config: ModelConfig) -> nn.Transformer:
     ends_in_norm = config.norm_first or config.last_norm
     encoder_norm, decoder_norm = (nn.LayerNorm(config.d_model) if ends_in_norm else None for _ in range(2))
     return nn.Transformer(
-        config.d_model, config.heads, batch_first=True,
-        custom_encoder=nn.TransformerEncoder(nn.TransformerEncoderLayer(*sizes, **variant), config.encoder_layers,
-                                             encoder_norm, enable_nested_tensor=False),
-        custom_decoder=nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, **variant), config.decoder_layers,
-                                             decoder_norm))
+        config.d_model,
+        config.heads,
+        batch_first=True,
+        custom_encoder=nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(*sizes, **variant),
+            config.encoder_layers,
+            encoder_norm,
+            enable_nested_tensor=False,
+        ),
+        custom_decoder=nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(*sizes, **variant), config.decoder_layers, decoder_norm
+        ),
+    )
 
 
 @torch.no_grad()
@@ -87,8 +95,9 @@ def _attention_pairs(name: str, our: MultiHeadAttention, their: nn.MultiheadAtte
     stacked = our.project_query, our.project_key, our.project_value
     _expect_equal(f"{name}.in_proj_weight", "one", "none" if their.in_proj_weight is None else "one")
     _expect_equal(f"{name}.in_proj_bias", "one", "none" if their.in_proj_bias is None else "one")
-    for projection, weight, bias in zip(stacked, their.in_proj_weight.chunk(3), their.in_proj_bias.chunk(3),
-                                        strict=True):
+    for projection, weight, bias in zip(
+        stacked, their.in_proj_weight.chunk(3), their.in_proj_bias.chunk(3), strict=True
+    ):
         yield f"{name}.in_proj_weight", projection.weight, weight
         yield f"{name}.in_proj_bias", projection.bias, bias
     yield from _same_names(f"{name}.out_proj", our.project_output, their.out_proj)

@@ -55,8 +55,7 @@ def attend(weights: Tensor, value: Tensor) -> Tensor:
     return weights @ value  # (..., query, d_value)
 
 
-def explicit_attention(query: Tensor, key: Tensor, value: Tensor,
-                       mask: Tensor | None = None) -> AttentionResult:
+def explicit_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> AttentionResult:
     """Return softmax( Q K^T / sqrt(d_k) ) V and the weights, step by step.
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value).
@@ -67,9 +66,13 @@ def explicit_attention(query: Tensor, key: Tensor, value: Tensor,
     return AttentionResult(attend(weights, value), weights)
 
 
-def fused_attention(query: Tensor, key: Tensor, value: Tensor,
-                    mask: Tensor | None = None,
-                    kernel: Kernel = F.scaled_dot_product_attention) -> AttentionResult:
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    kernel: Kernel = F.scaled_dot_product_attention,
+) -> AttentionResult:
     """Return what `explicit_attention` does, by the library's kernel and without the weights.
 
     kernel: called as `F.scaled_dot_product_attention` is, with a mask that shows every query some key.

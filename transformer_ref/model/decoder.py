@@ -22,8 +22,9 @@ class DecoderLayerResult(NamedTuple):
 class DecoderLayer(nn.Module):
     """Self-attention, cross-attention, then the feed-forward network (Vaswani et al. 2017, section 3.1)."""
 
-    def __init__(self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool,
-                 activation: Activation = "relu") -> None:
+    def __init__(
+        self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool, activation: Activation = "relu"
+    ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, heads)
         self.self_attention_residual = Residual(d_model, dropout, norm_first)
@@ -32,9 +33,16 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.feed_forward_residual = Residual(d_model, dropout, norm_first)
 
-    def forward(self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None,
-                source_mask: Tensor | None = None, target_cache: KeyValueCache | None = None,
-                source_cache: KeyValueCache | None = None, need_weights: bool = False) -> DecoderLayerResult:
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        source_mask: Tensor | None = None,
+        target_cache: KeyValueCache | None = None,
+        source_cache: KeyValueCache | None = None,
+        need_weights: bool = False,
+    ) -> DecoderLayerResult:
         """Return the tokens, (batch, target, d_model), and on request the weights of each head.
 
         x: (batch, target, d_model); memory: (batch, source, d_model), the encoder's output.
@@ -43,12 +51,16 @@ class DecoderLayer(nn.Module):
         target_cache, source_cache: keys and values of earlier steps, see `MultiHeadAttention`.
         """
         attended, self_weights = self.self_attention(
-            self.self_attention_residual.read(x), mask=target_mask, cache=target_cache,
-            need_weights=need_weights)
+            self.self_attention_residual.read(x), mask=target_mask, cache=target_cache, need_weights=need_weights
+        )
         x = self.self_attention_residual.write(x, attended)
         attended, cross_weights = self.cross_attention(
-            self.cross_attention_residual.read(x), memory, mask=source_mask, cache=source_cache,
-            need_weights=need_weights)
+            self.cross_attention_residual.read(x),
+            memory,
+            mask=source_mask,
+            cache=source_cache,
+            need_weights=need_weights,
+        )
         x = self.cross_attention_residual.write(x, attended)
         change = self.feed_forward(self.feed_forward_residual.read(x))
         return DecoderLayerResult(self.feed_forward_residual.write(x, change), self_weights, cross_weights)
@@ -68,15 +80,23 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            DecoderLayer(config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first,
-                         config.activation)
-            for _ in range(config.decoder_layers))
+            DecoderLayer(
+                config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first, config.activation
+            )
+            for _ in range(config.decoder_layers)
+        )
         ends_in_norm = config.norm_first or config.last_norm
         self.norm = nn.LayerNorm(config.d_model) if ends_in_norm else nn.Identity()
 
-    def forward(self, x: Tensor, memory: Tensor, target_mask: Tensor | None = None,
-                source_mask: Tensor | None = None, cache: DecoderCache | None = None,
-                need_weights: bool = False) -> Decoded:
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        source_mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+        need_weights: bool = False,
+    ) -> Decoded:
         """Return the tokens after all layers and on request the weights.
 
         cache: one for all layers; the other arguments are those of `DecoderLayer`.
@@ -86,7 +106,8 @@ class Decoder(nn.Module):
             target_cache = None if cache is None else cache.target[index]
             source_cache = None if cache is None else cache.source[index]
             x, of_target, of_source = layer(
-                x, memory, target_mask, source_mask, target_cache, source_cache, need_weights)
+                x, memory, target_mask, source_mask, target_cache, source_cache, need_weights
+            )
             if need_weights:
                 self_weights.append(of_target)  # (batch, heads, target, target)
                 cross_weights.append(of_source)  # (batch, heads, target, source)

@@ -14,8 +14,9 @@ from transformer_ref.model.residual import Residual
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network (Vaswani et al. 2017, section 3.1)."""
 
-    def __init__(self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool,
-                 activation: Activation = "relu") -> None:
+    def __init__(
+        self, d_model: int, heads: int, d_ff: int, dropout: float, norm_first: bool, activation: Activation = "relu"
+    ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, heads)
         self.self_attention_residual = Residual(d_model, dropout, norm_first)
@@ -28,7 +29,8 @@ class EncoderLayer(nn.Module):
         x: (batch, source, d_model); mask: broadcastable to (batch, heads, source, source), True = may attend.
         """
         attended, weights = self.self_attention(
-            self.self_attention_residual.read(x), mask=mask, need_weights=need_weights)
+            self.self_attention_residual.read(x), mask=mask, need_weights=need_weights
+        )
         x = self.self_attention_residual.write(x, attended)
         change = self.feed_forward(self.feed_forward_residual.read(x))
         return AttentionResult(self.feed_forward_residual.write(x, change), weights)
@@ -51,9 +53,11 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            EncoderLayer(config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first,
-                         config.activation)
-            for _ in range(config.encoder_layers))
+            EncoderLayer(
+                config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first, config.activation
+            )
+            for _ in range(config.encoder_layers)
+        )
         ends_in_norm = config.norm_first or config.last_norm
         self.norm = nn.LayerNorm(config.d_model) if ends_in_norm else nn.Identity()
 

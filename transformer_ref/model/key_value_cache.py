@@ -32,7 +32,7 @@ class KeyValueCache:
     @property
     def held(self) -> KeysAndValues | None:
         """The keys and values so far, (batch, heads, length, d_head), or None before the first ones."""
-        return None if self._room is None else KeysAndValues(*(each[:, :, :self.length] for each in self._room))
+        return None if self._room is None else KeysAndValues(*(each[:, :, : self.length] for each in self._room))
 
     def append(self, new: KeysAndValues) -> KeysAndValues:
         """Return all that is held, after adding these at the end, any number of positions.
@@ -48,7 +48,7 @@ class KeyValueCache:
             if end > self._room.key.shape[2]:
                 self._room = KeysAndValues(*(_larger(each, 2 * end) for each in self.held))
             for room, added in zip(self._room, new, strict=True):
-                room[:, :, self.length:end] = added
+                room[:, :, self.length : end] = added
         self.length = end
         return self.held
 

@@ -58,9 +58,14 @@ class MultiHeadAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.kernel: Kernel = F.scaled_dot_product_attention  # what attends where nobody asks for weights
 
-    def forward(self, query_input: Tensor, key_value_input: Tensor | None = None,
-                mask: Tensor | None = None, cache: KeyValueCache | None = None,
-                need_weights: bool = False) -> AttentionResult:
+    def forward(
+        self,
+        query_input: Tensor,
+        key_value_input: Tensor | None = None,
+        mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        need_weights: bool = False,
+    ) -> AttentionResult:
         """Return the attended tokens (batch, query, d_model) and, on request, each head's weights.
 
         query_input: (batch, query, d_model), the tokens that ask.
@@ -82,11 +87,13 @@ class MultiHeadAttention(nn.Module):
         merged = merge_heads(attended).to(query_input.dtype)  # (batch, query, d_model)
         return AttentionResult(self.project_output(merged), weights)
 
-    def _keys_and_values(self, query_input: Tensor, key_value_input: Tensor | None,
-                         cache: KeyValueCache | None) -> KeysAndValues:
+    def _keys_and_values(
+        self, query_input: Tensor, key_value_input: Tensor | None, cache: KeyValueCache | None
+    ) -> KeysAndValues:
         if key_value_input is not None and cache is not None and cache.held is not None:
             return cache.held
         asked = query_input if key_value_input is None else key_value_input  # (batch, key, d_model)
-        new = KeysAndValues(split_heads(self.project_key(asked), self.heads),
-                            split_heads(self.project_value(asked), self.heads))  # (batch, heads, key, d_head)
+        new = KeysAndValues(
+            split_heads(self.project_key(asked), self.heads), split_heads(self.project_value(asked), self.heads)
+        )  # (batch, heads, key, d_head)
         return new if cache is None else cache.append(new)

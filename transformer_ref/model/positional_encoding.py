@@ -60,7 +60,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, max_length: int, d_model: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model ** 0.5)
+        self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model**0.5)
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
         """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""

@@ -1,7 +1,7 @@
 """The residual stream: a sub-layer reads the tokens and writes a change to them (chapter 09).
 
-    post-norm (the paper):  LayerNorm(x + Sublayer(x))     Vaswani et al. 2017, section 3.1
-    pre-norm:               x + Sublayer(LayerNorm(x))     Xiong et al. 2020, figure 1
+post-norm (the paper):  LayerNorm(x + Sublayer(x))     Vaswani et al. 2017, section 3.1
+pre-norm:               x + Sublayer(LayerNorm(x))     Xiong et al. 2020, figure 1
 """
 
 from torch import Tensor, nn

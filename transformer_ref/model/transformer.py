@@ -72,9 +72,15 @@ class Transformer(nn.Module):
         memory, weights = self.encoder(self.dropout(x), mask, need_weights)
         return Encoded(memory, mask, weights)
 
-    def decode(self, target_ids: Tensor, encoded: Encoded, cache: DecoderCache | None = None,
-               need_weights: bool = False, mask: Tensor | None = None,
-               positions: Sequence[int] | None = None) -> Decoded:
+    def decode(
+        self,
+        target_ids: Tensor,
+        encoded: Encoded,
+        cache: DecoderCache | None = None,
+        need_weights: bool = False,
+        mask: Tensor | None = None,
+        positions: Sequence[int] | None = None,
+    ) -> Decoded:
         """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
 
         target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens

@@ -61,7 +61,7 @@ def _merged(pieces: list[str], pair: Pair) -> list[str]:
     result: list[str] = []
     position = 0
     while position < len(pieces):
-        if tuple(pieces[position:position + 2]) == pair:
+        if tuple(pieces[position : position + 2]) == pair:
             result.append(pair[0] + pair[1])
             position += 2
         else:

@@ -27,8 +27,9 @@ def expect_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name}: expected text that UTF-8 can hold, got {text[error.start:error.end]!r} in "
-                         f"{text[:40]!r}") from error
+        raise ValueError(
+            f"{name}: expected text that UTF-8 can hold, got {text[error.start : error.end]!r} in {text[:40]!r}"
+        ) from error
 
 
 def single_spaced(text: str) -> str:

@@ -54,7 +54,7 @@ class PieceTokenizer:
         expect_text("text", text)
         language = LANGUAGE.match(text)
         if language and language[0] in self._ids:
-            return [self._ids[language[0]], *self.encode(text[language.end():])]
+            return [self._ids[language[0]], *self.encode(text[language.end() :])]
         pieces = self._library_tokenizer.encode(text).tokens if text.strip() else []
         unknown = self._ids[UNK_PIECE]
         found = (self._ids.get(piece, unknown) for piece in pieces)
@@ -63,7 +63,7 @@ class PieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
         ids, eos = list(ids), self._ids[EOS_PIECE]
-        ordinary = ids[:ids.index(eos)] if eos in ids else ids
+        ordinary = ids[: ids.index(eos)] if eos in ids else ids
         pieces = [self._pieces[id] for id in ordinary if id not in self._special]
         return "".join(pieces).replace(LOW_LINE, " ").removeprefix(" ")
 
@@ -81,18 +81,25 @@ def _unigram(path: Path) -> Tokenizer:
     try:
         whole = list(_fields(path.read_bytes()))
         pieces = [dict(_fields(value)) for number, value in whole if number == PIECES]
-        trainer, normalizer = ({number: value for part, message in whole if part == wanted
-                                for number, value in _fields(message)} for wanted in (TRAINER, NORMALIZER))
+        trainer, normalizer = (
+            {number: value for part, message in whole if part == wanted for number, value in _fields(message)}
+            for wanted in (TRAINER, NORMALIZER)
+        )
         kinds = [piece.get(KIND, NORMAL) for piece in pieces]
         scores = [struct.unpack("<f", piece.get(SCORE, bytes(4)))[0] for piece in pieces]
-        scored = [(NO_TEXT if kind == UNKNOWN else piece[TEXT].decode(), score)
-                  for kind, piece, score in zip(kinds, pieces, scores, strict=True) if kind in (NORMAL, UNKNOWN)]
-        unknown, = (place for place, (text, _) in enumerate(scored) if text == NO_TEXT)
+        scored = [
+            (NO_TEXT if kind == UNKNOWN else piece[TEXT].decode(), score)
+            for kind, piece, score in zip(kinds, pieces, scores, strict=True)
+            if kind in (NORMAL, UNKNOWN)
+        ]
+        (unknown,) = (place for place, (text, _) in enumerate(scored) if text == NO_TEXT)
     except (ValueError, KeyError, IndexError, struct.error, AttributeError, TypeError) as error:
         raise ValueError(f"{path.name}: expected a SentencePiece model, got {path}, which is none") from error
     if trainer.get(MODEL_TYPE, UNIGRAM) != UNIGRAM or trainer.get(BYTE_FALLBACK) or OF_THE_USER in kinds:
-        raise ValueError(f"{path.name}: expected a unigram model without bytes for unknown letters and without pieces "
-                         f"of a user's own, got another one in {path}")
+        raise ValueError(
+            f"{path.name}: expected a unigram model without bytes for unknown letters and without pieces "
+            f"of a user's own, got another one in {path}"
+        )
     tokenizer = Tokenizer(models.Unigram(scored, unk_id=unknown, byte_fallback=False))
     steps = [normalizers.Precompiled(normalizer[CHARACTERS])] if normalizer.get(CHARACTERS) else []
     if normalizer.get(FEW_SPACES, True):
@@ -125,5 +132,5 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         length = {1: 8, 5: 4}[form] if form != 2 else whole_number()
         if place + length > len(message):
             raise IndexError(place)
-        yield number, message[place:place + length]
+        yield number, message[place : place + length]
         place += length

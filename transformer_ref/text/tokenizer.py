@@ -55,9 +55,8 @@ class WordTokenizer:
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
         """Return a tokenizer that knows each word seen `minimum_count` times, and every character seen."""
         sentences = [_words(line) for line in lines]
-        words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS):]
-        characters = sorted({character for sentence in sentences for word in sentence for character in word}
-                            - {JOINER})
+        words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS) :]
+        characters = sorted({character for sentence in sentences for word in sentence for character in word} - {JOINER})
         spelling = [JOINER, *characters, *(character + JOINER for character in characters)]
         return cls(Vocabulary(list(dict.fromkeys([*words, *spelling]))))
 
@@ -83,7 +82,7 @@ class WordTokenizer:
 
     def to_json(self) -> str:
         """Return the vocabulary as JSON."""
-        return json.dumps({"kind": "word", "tokens": self.vocabulary.tokens[len(SPECIAL_TOKENS):]})
+        return json.dumps({"kind": "word", "tokens": self.vocabulary.tokens[len(SPECIAL_TOKENS) :]})
 
 
 class SubwordTokenizer:
@@ -109,7 +108,8 @@ class SubwordTokenizer:
         library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
         library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=size - len(SPECIAL_TOKENS), initial_alphabet=alphabet, show_progress=False)
+            vocab_size=size - len(SPECIAL_TOKENS), initial_alphabet=alphabet, show_progress=False
+        )
         library_tokenizer.train_from_iterator(map(single_spaced, list_of_lines("lines", lines)), trainer)
         return cls(library_tokenizer)
 
@@ -128,7 +128,7 @@ class SubwordTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
         ids = list(ids)
-        ordinary = ids[:ids.index(EOS)] if EOS in ids else ids
+        ordinary = ids[: ids.index(EOS)] if EOS in ids else ids
         shifted = [id - len(SPECIAL_TOKENS) for id in ordinary if id >= len(SPECIAL_TOKENS)]
         return self._library_tokenizer.decode(shifted).removeprefix(" ")
 

@@ -26,8 +26,7 @@ class Vocabulary:
         sentences: each one a sequence of tokens.
         """
         counts = Counter(token for sentence in sentences for token in sentence)
-        frequent = [token for token, count in counts.items()
-                    if count >= minimum_count and token not in SPECIAL_TOKENS]
+        frequent = [token for token, count in counts.items() if count >= minimum_count and token not in SPECIAL_TOKENS]
         return cls(sorted(frequent, key=lambda token: (-counts[token], token)))
 
     def __len__(self) -> int:

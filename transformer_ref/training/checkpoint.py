@@ -38,19 +38,27 @@ class Checkpoint(NamedTuple):
     notes: dict[str, Any]
 
 
-def save_checkpoint(folder: str | Path, model: Transformer, source_tokenizer: Tokenizer,
-                    target_tokenizer: Tokenizer, notes: Mapping[str, Any]) -> Path:
+def save_checkpoint(
+    folder: str | Path,
+    model: Transformer,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    notes: Mapping[str, Any],
+) -> Path:
     """Write the model into a folder, which is made if need be, and return the file's path.
 
     notes: plain values to keep beside it, such as the corpus it was trained on.
     """
-    header = {"config": model.config.to_dict(), "notes": dict(notes),
-              "source_tokenizer": source_tokenizer.to_json(), "target_tokenizer": target_tokenizer.to_json()}
+    header = {
+        "config": model.config.to_dict(),
+        "notes": dict(notes),
+        "source_tokenizer": source_tokenizer.to_json(),
+        "target_tokenizer": target_tokenizer.to_json(),
+    }
     return _write(Path(folder) / MODEL_FILE, _unshared(model), header)
 
 
-def load_checkpoint(folder: str | Path, device: torch.device = CPU,
-                    expected: ModelConfig | None = None) -> Checkpoint:
+def load_checkpoint(folder: str | Path, device: torch.device = CPU, expected: ModelConfig | None = None) -> Checkpoint:
     """Return what `save_checkpoint` wrote.
 
     folder: where it wrote, or the file itself; expected: a config that the file's must equal.
@@ -77,9 +85,15 @@ def save_training(folder: str | Path, training: Training) -> Path:
     tensors = {f"model.{name}": tensor for name, tensor in _unshared(training.model).items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
     tensors["losses"] = torch.tensor(training.losses, dtype=torch.float64)
-    header = {"config": training.config.to_dict(), "step": training.step, "seconds": training.seconds,
-              "tokens": training.tokens, "validations": training.validations,
-              "epoch": training.stream.epoch, "position": training.stream.position}
+    header = {
+        "config": training.config.to_dict(),
+        "step": training.step,
+        "seconds": training.seconds,
+        "tokens": training.tokens,
+        "validations": training.validations,
+        "epoch": training.stream.epoch,
+        "position": training.stream.position,
+    }
     if training.average:
         tensors |= {f"average.{name}": tensor for name, tensor in training.average.means.items()}
         header["average_updates"] = training.average.updates
@@ -116,8 +130,11 @@ def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any])
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")  # always this name: what a killed process left is written over
     try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
-                  metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()})
+        save_file(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+            temporary,
+            metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()},
+        )
         os.replace(temporary, path)
     except SafetensorError as error:  # such as a disk that is full
         raise OSError(f"checkpoint: expected to write {path}, got: {error}") from error

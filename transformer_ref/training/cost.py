@@ -44,8 +44,9 @@ def training_cost(model: ModelConfig, config: TrainingConfig, stream: BatchStrea
     pairs = len(stream.sources)
     source = sum(map(len, stream.sources)) / pairs + 1  # eos follows
     target = sum(map(len, stream.targets)) / pairs + 1
-    longer = sum(max(len(each), len(other)) + 1
-                 for each, other in zip(stream.sources, stream.targets, strict=True)) / pairs
+    longer = (
+        sum(max(len(each), len(other)) + 1 for each, other in zip(stream.sources, stream.targets, strict=True)) / pairs
+    )
     operations_per_step = operations_per_pair(model, source, target) * config.tokens_per_batch / longer
     seconds_per_step = operations_per_step / (rate * REACHED)
     steps = config.steps if config.minutes is None else 60 * config.minutes / seconds_per_step
@@ -61,7 +62,7 @@ def product_rate(config: TrainingConfig, device: torch.device) -> float:
         start = time.perf_counter()
         (matrix @ matrix)[0, 0].item()  # .item() waits for a GPU
         times.append(time.perf_counter() - start)
-    return 2 * side ** 3 / min(times)
+    return 2 * side**3 / min(times)
 
 
 def about(seconds: float) -> str:

@@ -47,6 +47,8 @@ def _of_part(model: nn.Module, part: Batch, loss: MeanLoss, tokens: int) -> floa
     except RuntimeError as error:
         if not any(words in str(error) for words in NO_MEMORY):
             raise
-        raise TrainingError(f"memory: expected room for {len(part.source)} sentences of {part.source.shape[1]} and "
-                            f"{part.target_labels.shape[1]} tokens at once, got too little; more accumulation needs "
-                            "less, with the same result") from error
+        raise TrainingError(
+            f"memory: expected room for {len(part.source)} sentences of {part.source.shape[1]} and "
+            f"{part.target_labels.shape[1]} tokens at once, got too little; more accumulation needs "
+            "less, with the same result"
+        ) from error

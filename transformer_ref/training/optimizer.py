@@ -53,8 +53,7 @@ class OptimizerGroup:
             place, parameter, name = key.split(".", 2)
             states[int(place)].setdefault(int(parameter), {})[name] = tensor
         for optimizer, state in zip(self.optimizers, states, strict=True):
-            optimizer.load_state_dict(
-                {"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+            optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Processes = ALONE) -> OptimizerGroup:
@@ -65,12 +64,24 @@ def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Process
     hidden = list(hidden_matrices(model)) if config.muon_rate else []
     chosen = {id(parameter) for parameter in hidden}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
-    adam = torch.optim.AdamW(rest, lr=config.learning_rate, betas=(config.beta_1, config.beta_2), eps=1e-9,
-                             weight_decay=config.weight_decay, fused=True)
+    adam = torch.optim.AdamW(
+        rest,
+        lr=config.learning_rate,
+        betas=(config.beta_1, config.beta_2),
+        eps=1e-9,
+        weight_decay=config.weight_decay,
+        fused=True,
+    )
     if not hidden:
         return OptimizerGroup([adam])
-    muon = Muon(hidden, lr=config.muon_rate, weight_decay=config.muon_weight_decay,
-                momentum=config.muon_momentum, adjust_lr_fn="match_rms_adamw", processes=processes)
+    muon = Muon(
+        hidden,
+        lr=config.muon_rate,
+        weight_decay=config.muon_weight_decay,
+        momentum=config.muon_momentum,
+        adjust_lr_fn="match_rms_adamw",
+        processes=processes,
+    )
     return OptimizerGroup([adam, muon])
 
 

@@ -61,17 +61,17 @@ class Processes(NamedTuple):
         """
         share = math.ceil(len(matrices) / self.count)
         first = min(self.rank * share, len(matrices) - 1)  # with too few for all, the last is done several times
-        mine = function(torch.stack(matrices[first:first + share]))  # (at most share, rows, columns)
+        mine = function(torch.stack(matrices[first : first + share]))  # (at most share, rows, columns)
         if self.count == 1:
             return lambda: mine
         filled = mine.new_zeros(share, *mine.shape[1:])
-        filled[:len(mine)] = mine
+        filled[: len(mine)] = mine
         everyones = mine.new_empty(self.count * share, *mine.shape[1:])
         travelling = distributed.all_gather_into_tensor(everyones, filled, async_op=True)
 
         def arrived() -> Tensor:
             travelling.wait()
-            return everyones[:len(matrices)]
+            return everyones[: len(matrices)]
 
         return arrived
 

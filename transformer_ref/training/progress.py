@@ -43,8 +43,10 @@ class ProgressLine:
         seconds = progress.seconds - (self._first_seconds or 0.0)
         speed = f"{self._tokens / seconds:,.0f}" if seconds > 0 else "?"
         left = progress.seconds / progress.share * (1 - progress.share) if progress.share else 0.0
-        return (f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}  {speed} tokens/s  "
-                f"{clock(left)} left")
+        return (
+            f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}  {speed} tokens/s  "
+            f"{clock(left)} left"
+        )
 
     def interrupt(self, text: str) -> None:
         """Write a line of its own between two updates."""

@@ -14,10 +14,20 @@ SIZES = {  # Vaswani et al. 2017, table 3; the big model's dropout is that of En
     "base": dict(d_model=512, heads=8, encoder_layers=6, decoder_layers=6, d_ff=2_048, dropout=0.1),
     "big": dict(d_model=1_024, heads=16, encoder_layers=6, decoder_layers=6, d_ff=4_096, dropout=0.3),
 }
-SMALL = dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024, dropout=0.1, norm_first=True,
-             tie_embeddings=True, max_length=256)
-SMALL_TRAINING = TrainingConfig(steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3,
-                                average_decay=0.99, precision="auto")
+SMALL = dict(
+    d_model=256,
+    heads=4,
+    encoder_layers=3,
+    decoder_layers=3,
+    d_ff=1_024,
+    dropout=0.1,
+    norm_first=True,
+    tie_embeddings=True,
+    max_length=256,
+)
+SMALL_TRAINING = TrainingConfig(
+    steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3, average_decay=0.99, precision="auto"
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,9 @@ def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
     return lambda lines: SubwordTokenizer.learn(lines, size)
 
 
-def varied(recipe: Recipe, size: str | None = None, vocabulary: int | None = None,
-           model: Mapping[str, Any] | None = None) -> Recipe:
+def varied(
+    recipe: Recipe, size: str | None = None, vocabulary: int | None = None, model: Mapping[str, Any] | None = None
+) -> Recipe:
     """Return the recipe with a size of SIZES, with subwords of another number, or with other fields of `ModelConfig`.
 
     Raises ValueError for a field that it does not have or that the vocabulary decides, TypeError for no number.
@@ -58,30 +69,77 @@ def varied(recipe: Recipe, size: str | None = None, vocabulary: int | None = Non
 
 RECIPES = {
     "grammar": Recipe(
-        languages=("en", "it"), output="build/translator", learn_tokenizer=WordTokenizer.build,
+        languages=("en", "it"),
+        output="build/translator",
+        learn_tokenizer=WordTokenizer.build,
         # one encoder layer for speed, with many heads: of four, some seeds leave one held-out combination unlearned
-        model=dict(d_model=128, heads=8, encoder_layers=1, decoder_layers=1, d_ff=256, dropout=0.0,
-                   norm_first=True, tie_embeddings=True, max_length=128),
-        training=TrainingConfig(steps=1_000, tokens_per_batch=1_536, schedule="linear", learning_rate=1e-2,
-                                muon_rate=1.2e-2, muon_momentum=0.9, weight_decay=0.2, muon_weight_decay=0.2,
-                                label_smoothing=0.05, clip=10.0, precision="auto")),
+        model=dict(
+            d_model=128,
+            heads=8,
+            encoder_layers=1,
+            decoder_layers=1,
+            d_ff=256,
+            dropout=0.0,
+            norm_first=True,
+            tie_embeddings=True,
+            max_length=128,
+        ),
+        training=TrainingConfig(
+            steps=1_000,
+            tokens_per_batch=1_536,
+            schedule="linear",
+            learning_rate=1e-2,
+            muon_rate=1.2e-2,
+            muon_momentum=0.9,
+            weight_decay=0.2,
+            muon_weight_decay=0.2,
+            label_smoothing=0.05,
+            clip=10.0,
+            precision="auto",
+        ),
+    ),
     "multi30k": Recipe(
-        languages=("en", "de"), output="build/multi30k", learn_tokenizer=subwords(8_000), model=SMALL,
+        languages=("en", "de"),
+        output="build/multi30k",
+        learn_tokenizer=subwords(8_000),
+        model=SMALL,
         training=SMALL_TRAINING,
-        splits={"train": "train", "validation": "val", "test": "test_2016_flickr",
-                "test_2017_flickr": "test_2017_flickr", "test_2017_mscoco": "test_2017_mscoco"}),
+        splits={
+            "train": "train",
+            "validation": "val",
+            "test": "test_2016_flickr",
+            "test_2017_flickr": "test_2017_flickr",
+            "test_2017_mscoco": "test_2017_mscoco",
+        },
+    ),
     "wmt14": Recipe(  # Vaswani et al. 2017, section 5: 25,000 tokens of each side in a batch, 37,000 subwords
-        languages=("en", "de"), output="build/wmt14", learn_tokenizer=subwords(37_000),
+        languages=("en", "de"),
+        output="build/wmt14",
+        learn_tokenizer=subwords(37_000),
         model=dict(**SIZES["base"], norm_first=False, tie_embeddings=True, max_length=256),
-        training=TrainingConfig(steps=100_000, tokens_per_batch=25_000, schedule="inverse_sqrt", warm_up=4_000,
-                                learning_rate=7e-4, muon_rate=0.0, average_decay=0.999, precision="auto"),
+        training=TrainingConfig(
+            steps=100_000,
+            tokens_per_batch=25_000,
+            schedule="inverse_sqrt",
+            warm_up=4_000,
+            learning_rate=7e-4,
+            muon_rate=0.0,
+            average_decay=0.999,
+            precision="auto",
+        ),
         splits={"train": "train", "validation": "newstest2013", "test": "newstest2014"},
         where="; the parallel texts of www.statmt.org/wmt14/translation-task.html, joined, are train.en and train.de, "
-              "and `sacrebleu -t wmt13 -l en-de --echo src` is newstest2013.en"),
+        "and `sacrebleu -t wmt13 -l en-de --echo src` is newstest2013.en",
+    ),
     "files": Recipe(
-        languages=("en", "de"), output="build/files", learn_tokenizer=subwords(8_000), model=SMALL,
-        training=SMALL_TRAINING, splits={"train": "train", "validation": "val", "test": "test"},
-        where=" with train.<language> and val.<language> for both"),
+        languages=("en", "de"),
+        output="build/files",
+        learn_tokenizer=subwords(8_000),
+        model=SMALL,
+        training=SMALL_TRAINING,
+        splits={"train": "train", "validation": "val", "test": "test"},
+        where=" with train.<language> and val.<language> for both",
+    ),
 }
 
 
@@ -108,8 +166,7 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
 
 def _built_in(split: str, source: str, target: str) -> Parallel:
     if (source, target) != RECIPES["grammar"].languages:
-        raise ValueError(
-            f'languages: expected "en" to "it" for the built-in corpus, got "{source}" to "{target}"')
+        raise ValueError(f'languages: expected "en" to "it" for the built-in corpus, got "{source}" to "{target}"')
     splits = build_corpus()._asdict()
     if split not in splits:
         raise ValueError(f'split: expected one of {", ".join(splits)}, got "{split}"')

@@ -54,9 +54,17 @@ class Run(NamedTuple):
     data: dict[str, dict[str, Any]]  # of each split: pairs, how many were left out and why, a fingerprint
 
 
-def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple[str, str],
-            config: TrainingConfig, device: torch.device, recipe: Recipe | None = None,
-            processes: Processes = ALONE, start: Checkpoint | None = None) -> Run:
+def prepare(
+    corpus: str,
+    train: Parallel,
+    validation: Parallel,
+    languages: tuple[str, str],
+    config: TrainingConfig,
+    device: torch.device,
+    recipe: Recipe | None = None,
+    processes: Processes = ALONE,
+    start: Checkpoint | None = None,
+) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
@@ -135,8 +143,10 @@ def save_model(run: Run, output: Path) -> None:
 def expect_nothing_to_lose(output: Path) -> None:
     """Raise ValueError when a folder holds a model or an unfinished training, which a new one would write over."""
     if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
-        raise ValueError(f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
-                         "name another folder, resume that training, or ask to overwrite it")
+        raise ValueError(
+            f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
+            "name another folder, resume that training, or ask to overwrite it"
+        )
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -147,23 +157,33 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     return dataclasses.replace(config, **given)
 
 
-def _stream(split: str, lines: Parallel, tokenizers: tuple[Tokenizer, Tokenizer], model: ModelConfig,
-            config: TrainingConfig) -> tuple[BatchStream, dict[str, Any]]:
+def _stream(
+    split: str, lines: Parallel, tokenizers: tuple[Tokenizer, Tokenizer], model: ModelConfig, config: TrainingConfig
+) -> tuple[BatchStream, dict[str, Any]]:
     """Return the pairs that can be learned from, and how many there were of which kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
     sources, targets, empty = [], [], 0
     for pair in zip(lines.source, lines.target, strict=True):
-        source, target = (array("i", tokenizer.encode(line))  # a tenth of a list's memory
-                          for tokenizer, line in zip(tokenizers, pair, strict=True))
+        source, target = (
+            array("i", tokenizer.encode(line))  # a tenth of a list's memory
+            for tokenizer, line in zip(tokenizers, pair, strict=True)
+        )
         empty += not (source and target)
         if source and target and max(len(source), len(target)) <= longest:
             sources.append(source)
             targets.append(target)
     if not sources:
-        raise ValueError(f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among "
-                         f"{len(lines.source):,}")
-    data = dict(pairs=len(sources), empty=empty, too_long=len(lines.source) - len(sources) - empty,
-                longest=longest, sha256=lines.sha256())
+        raise ValueError(
+            f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among "
+            f"{len(lines.source):,}"
+        )
+    data = dict(
+        pairs=len(sources),
+        empty=empty,
+        too_long=len(lines.source) - len(sources) - empty,
+        longest=longest,
+        sha256=lines.sha256(),
+    )
     special = model.pad, model.bos, model.eos
     return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed), data
 

@@ -29,8 +29,14 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
         "model": model_config,
         "weights": sum(parameter.numel() for parameter in training.model.parameters()),
         "training": config,
-        "machine": {"device": _name(device), "threads": torch.get_num_threads(), "processes": training.processes.count,
-                    "system": platform.platform(), "python": platform.python_version(), "torch": torch.__version__},
+        "machine": {
+            "device": _name(device),
+            "threads": torch.get_num_threads(),
+            "processes": training.processes.count,
+            "system": platform.platform(),
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+        },
         "steps": training.step,
         "epochs": training.stream.epoch,
         "target_tokens": training.tokens,
@@ -44,7 +50,7 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
 def thinned(losses: Sequence[float]) -> list[list[float]]:
     """Return at most 200 points [step, loss]: each the mean of the losses since the one before."""
     width = max(-(-len(losses) // POINTS), 1)
-    windows = [losses[start:start + width] for start in range(0, len(losses), width)]
+    windows = [losses[start : start + width] for start in range(0, len(losses), width)]
     ends = itertools.accumulate(map(len, windows))
     return [[end, sum(window) / len(window)] for end, window in zip(ends, windows, strict=True)]
 
@@ -75,23 +81,39 @@ def page(card: Mapping[str, Any]) -> str:
     machine = card["machine"]
     validation = card["curves"]["validation"]
     lines = [
-        f"# {card['corpus']}, {card['source']} to {card['target']}", "",
+        f"# {card['corpus']}, {card['source']} to {card['target']}",
+        "",
         f"{card['steps']:,} steps, {card['epochs']:,} whole epochs and {card['target_tokens']:,} target tokens in "
-        f"{card['seconds']:,.0f} seconds: {card['target_tokens_per_second']:,.0f} tokens a second.", "",
+        f"{card['seconds']:,.0f} seconds: {card['target_tokens_per_second']:,.0f} tokens a second.",
+        "",
         f"{machine['device']}, {machine['processes']} process(es) of {machine['threads']} thread(s); "
-        f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}.", "",
-        f"![the loss while it trained]({CURVES_FILE})", "",
-        *(["The last validation loss is "
-           f"{validation[-1][1]:.3f} nats a token, after {validation[-1][0]:,} steps.", ""] if validation else []),
+        f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}.",
+        "",
+        f"![the loss while it trained]({CURVES_FILE})",
+        "",
+        *(
+            [
+                f"The last validation loss is {validation[-1][1]:.3f} nats a token, after {validation[-1][0]:,} steps.",
+                "",
+            ]
+            if validation
+            else []
+        ),
     ]
     if card["scores"]:
         lines += ["| split | beam | metric | score | signature |", "|---|---|---|---|---|"]
-        lines += [f"| {entry['split']} | {entry['beam']} | {name} | {value['score']} | `{value['signature']}` |"
-                  for entry in card["scores"] for name, value in entry.items() if name not in ("split", "beam")]
+        lines += [
+            f"| {entry['split']} | {entry['beam']} | {name} | {value['score']} | `{value['signature']}` |"
+            for entry in card["scores"]
+            for name, value in entry.items()
+            if name not in ("split", "beam")
+        ]
         lines.append("")
     lines += ["| data | pairs | left out: empty, too long | SHA-256 |", "|---|---|---|---|"]
-    lines += [f"| {split} | {data['pairs']:,} | {data['empty']:,}, {data['too_long']:,} | `{data['sha256']}` |"
-              for split, data in card["data"].items()]
+    lines += [
+        f"| {split} | {data['pairs']:,} | {data['empty']:,}, {data['too_long']:,} | `{data['sha256']}` |"
+        for split, data in card["data"].items()
+    ]
     lines += ["", f"Config, SHA-256 `{card['config_sha256']}`:", "", "| setting | value |", "|---|---|"]
     lines += [f"| {name} | {value} |" for part in ("model", "training") for name, value in card[part].items()]
     return "\n".join(lines) + "\n"

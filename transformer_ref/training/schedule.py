@@ -13,7 +13,7 @@ def noam_rate(step: int, d_model: int, warm_up: int) -> float:
     Source: Vaswani et al. 2017, equation 3. Raises ValueError for a step below 1.
     """
     _expect_counted_from_one(step)
-    return d_model ** -0.5 * min(step ** -0.5, step * warm_up ** -1.5)
+    return d_model**-0.5 * min(step**-0.5, step * warm_up**-1.5)
 
 
 def cosine_factor(step: int, warm_up: int, progress: float) -> float:

@@ -16,6 +16,7 @@ class TensorBoard:
 
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard import SummaryWriter  # takes seconds, and is not always there
+
         self._writer = SummaryWriter(str(folder))
 
     def __call__(self, progress: Progress) -> None:

@@ -62,8 +62,14 @@ class Training:
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, loss
 
 
-def train_step(model: nn.Module, batch: Batch, optimizer: OptimizerGroup | torch.optim.Optimizer, loss: MeanLoss,
-               clip: float, gradients: Gradients = SIMPLE) -> StepResult:
+def train_step(
+    model: nn.Module,
+    batch: Batch,
+    optimizer: OptimizerGroup | torch.optim.Optimizer,
+    loss: MeanLoss,
+    clip: float,
+    gradients: Gradients = SIMPLE,
+) -> StepResult:
     """Move the weights once and return what the step tells.
 
     model: as the loss calls it; batch: on its device; loss: what to make smaller.
@@ -121,7 +127,7 @@ def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
     config, stream, processes = training.config, training.stream, training.processes
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:
-        torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2 ** 63)
+        torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2**63)
         training.optimizer.scale_rates(rate_factor(config, training.step + 1, share_done(training)))
         batch = next(batches).to(device)
         result = train_step(training.model, batch, training.optimizer, training.loss, config.clip, gradients)

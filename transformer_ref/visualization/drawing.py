@@ -26,8 +26,19 @@ class Drawing:
         self._parts: list[str] = []
         self._hatched = False
 
-    def rectangle(self, x: float, y: float, width: float, height: float, fill: str, *, opacity: float = 1.0,
-                  stroke: str = "none", radius: float = 0.0, title: str = "") -> None:
+    def rectangle(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        *,
+        opacity: float = 1.0,
+        stroke: str = "none",
+        radius: float = 0.0,
+        title: str = "",
+    ) -> None:
         """Draw a box; `title` is shown when a mouse rests on it."""
         inner = f"<title>{escape(title)}</title>" if title else ""
         self._parts.append(
@@ -41,8 +52,18 @@ class Drawing:
         self._hatched = True
         self.rectangle(x, y, width, height, "url(#hatch)", stroke=MASK)
 
-    def text(self, x: float, y: float, words: str, *, anchor: str = "middle", size: float = FONT_SIZE,
-             fill: str = INK, bold: bool = False, turn: float = 0.0) -> None:
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        anchor: str = "middle",
+        size: float = FONT_SIZE,
+        fill: str = INK,
+        bold: bool = False,
+        turn: float = 0.0,
+    ) -> None:
         """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y)."""
         weight = ' font-weight="600"' if bold else ""
         rotate = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""

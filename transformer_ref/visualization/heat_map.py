@@ -11,8 +11,16 @@ LETTER_WIDTH = 0.58 * FONT_SIZE  # of an average letter
 MARK = 26.0  # room for the axis letters q and k
 
 
-def heat_map(weights: Sequence[Sequence[float]], queries: Sequence[str], keys: Sequence[str], alt: str,
-             *, hidden: Sequence[Sequence[bool]] | None = None, signed: bool = False, digits: int = 3) -> Drawing:
+def heat_map(
+    weights: Sequence[Sequence[float]],
+    queries: Sequence[str],
+    keys: Sequence[str],
+    alt: str,
+    *,
+    hidden: Sequence[Sequence[bool]] | None = None,
+    signed: bool = False,
+    digits: int = 3,
+) -> Drawing:
     """Return the map of a (query, key) table.
 
     weights: anything that gives rows of numbers (a list, an array, a tensor); 0 to 1 unless `signed`.

@@ -15,8 +15,17 @@ class Plane:
     x_range, y_range: the smallest and largest coordinate shown. unit: pixels for a length of 1.
     """
 
-    def __init__(self, x_range: tuple[float, float], y_range: tuple[float, float], alt: str, *, unit: float = 90,
-                 x_label: str = "", y_label: str = "", margin: float = 34):
+    def __init__(
+        self,
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+        alt: str,
+        *,
+        unit: float = 90,
+        x_label: str = "",
+        y_label: str = "",
+        margin: float = 34,
+    ):
         self.x_range, self.y_range, self.unit, self.margin = x_range, y_range, unit, margin
         width = (x_range[1] - x_range[0]) * unit + 2 * margin
         height = (y_range[1] - y_range[0]) * unit + 2 * margin
@@ -40,8 +49,7 @@ class Plane:
         self.drawing.text(right, base + 17, x_label, anchor="end")
         self.drawing.text(left - 4, top - 17, y_label, anchor="start")
 
-    def arrow(self, start: Point, end: Point, color: str = INK, *, width: float = 2.0,
-              stop_short: float = 0.0) -> None:
+    def arrow(self, start: Point, end: Point, color: str = INK, *, width: float = 2.0, stop_short: float = 0.0) -> None:
         """Draw an arrow between two points, or to `stop_short` pixels before the end, where a dot sits."""
         (x1, y1), (x2, y2) = self.place(start), self.place(end)
         length = math.hypot(x2 - x1, y2 - y1)

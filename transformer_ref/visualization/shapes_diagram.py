@@ -24,12 +24,20 @@ class Box(NamedTuple):
 def shapes_diagram(queries: int, keys: int, d_k: int, d_v: int) -> Drawing:
     """Return the picture of (Q times K transposed, softmax) and (A times V) with these lengths."""
     query, key = ("query", queries), ("key", keys)
-    first = [Box("Q", query, ("d_k", d_k), QUERY, "·"), Box("Kᵀ", ("d_k", d_k), key, KEY, "→"),
-             Box("A", query, key, WEIGHT, "")]
-    second = [Box("A", query, key, WEIGHT, "·"), Box("V", key, ("d_v", d_v), VALUE, "="),
-              Box("Z", query, ("d_v", d_v), VALUE, "")]
-    alt = (f"Two rows of boxes. Q of {queries} by {d_k} times K transposed of {d_k} by {keys} becomes A of {queries} "
-           f"by {keys}; A times V of {keys} by {d_v} becomes Z of {queries} by {d_v}. The inner sides always agree.")
+    first = [
+        Box("Q", query, ("d_k", d_k), QUERY, "·"),
+        Box("Kᵀ", ("d_k", d_k), key, KEY, "→"),
+        Box("A", query, key, WEIGHT, ""),
+    ]
+    second = [
+        Box("A", query, key, WEIGHT, "·"),
+        Box("V", key, ("d_v", d_v), VALUE, "="),
+        Box("Z", query, ("d_v", d_v), VALUE, ""),
+    ]
+    alt = (
+        f"Two rows of boxes. Q of {queries} by {d_k} times K transposed of {d_k} by {keys} becomes A of {queries} "
+        f"by {keys}; A times V of {keys} by {d_v} becomes Z of {queries} by {d_v}. The inner sides always agree."
+    )
     return _draw_rows([first, second], alt)
 
 
@@ -38,12 +46,17 @@ def projections_diagram(words: int, d_model: int, d_k: int, d_v: int) -> Drawing
     word, feature = ("word", words), ("D", d_model)
     roles = [("Q", ("d_k", d_k), QUERY), ("K", ("d_k", d_k), KEY), ("V", ("d_v", d_v), VALUE)]
     rows = [
-        [Box("X", word, feature, GRID, "·"), Box(f"W_{letter}", feature, width, color, "="),
-         Box(letter, word, width, color, "")]
+        [
+            Box("X", word, feature, GRID, "·"),
+            Box(f"W_{letter}", feature, width, color, "="),
+            Box(letter, word, width, color, ""),
+        ]
         for letter, width, color in roles
     ]
-    alt = (f"Three rows of boxes. The same X of {words} by {d_model} is multiplied by W_Q, W_K and W_V, and becomes "
-           f"Q and K of {words} by {d_k} and V of {words} by {d_v}. Every word meets the same three matrices.")
+    alt = (
+        f"Three rows of boxes. The same X of {words} by {d_model} is multiplied by W_Q, W_K and W_V, and becomes "
+        f"Q and K of {words} by {d_k} and V of {words} by {d_v}. Every word meets the same three matrices."
+    )
     return _draw_rows(rows, alt)
 
 

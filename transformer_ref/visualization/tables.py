@@ -3,8 +3,14 @@
 from collections.abc import Sequence
 
 
-def text_table(numbers: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str],
-               *, digits: int = 3, sums: bool = False) -> str:
+def text_table(
+    numbers: Sequence[Sequence[float]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    digits: int = 3,
+    sums: bool = False,
+) -> str:
     """Return an aligned table with a word before each row and above each column.
 
     sums: append each row's total, which is 1 for attention weights.

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, _whole, sections
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
@@ -29,7 +29,7 @@ def spread(g: torch.Generator, d: int, *stack: int) -> Case:
 
 
 def zero_and_large(g: torch.Generator) -> Case:
-    return Case((_whole(g, 3, 6) * (torch.arange(3) > 0)[:, None], _whole(g, 3, 6)))
+    return Case((whole(g, 3, 6) * (torch.arange(3) > 0)[:, None], whole(g, 3, 6)))
 
 
 def single(evidence: Evidence) -> str:

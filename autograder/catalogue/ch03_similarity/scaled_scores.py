@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, _whole, sections
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
@@ -23,7 +23,7 @@ def inputs(g: torch.Generator, Tq: int, Tk: int, d: int, dtype: torch.dtype = to
 
 
 def zero_and_large(g: torch.Generator) -> Case:
-    return Case((_whole(g, 3, 6) * (torch.arange(3) != 1)[:, None], _whole(g, 4, 6)))
+    return Case((whole(g, 3, 6) * (torch.arange(3) != 1)[:, None], whole(g, 4, 6)))
 
 
 def last_row(evidence: Evidence) -> str:
