@@ -15,6 +15,9 @@ from autograder.catalogue.exercise import Assignment
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import backends
+from autograder.sandbox.runner import Runner
+
+SECRET = bytes(range(32))  # of every class here, so that each run asks the same questions
 
 
 @dataclass
@@ -59,6 +62,23 @@ def need_isolation(name: str) -> None:
         refuse(f"{name} cannot isolate on this machine: {reason}")
 
 
+@pytest.fixture(scope="module", params=SANDBOXES)
+def warm(request):
+    """A warm sandbox for the assignment of chapter 05, within the limits that the test's module names LIMITS."""
+    need_isolation(request.param)
+    started = Runner(ASSIGNMENT, backends.BACKENDS[request.param], request.module.LIMITS)
+    started.backend = request.param
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def submission(warm):
+    """One submission's process in it."""
+    with warm.submission() as started:
+        yield started
+
+
 @pytest.fixture(scope="session", autouse=True)
 def sandbox_or_trust():
     """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
@@ -84,11 +104,13 @@ def signals_are_heard():
 
 @pytest.fixture(scope="session")
 def empty_course(tmp_path_factory):
-    """Makes a course with one assignment and nobody's work yet."""
+    """Makes a course with one assignment and nobody's work yet. Its secret is always the same, and so are the inputs."""
 
     def make(name: str, assignment: Assignment = ASSIGNMENT) -> Graded:
         folder = tmp_path_factory.mktemp(name)
         sample_class.lay_out(folder, assignment)
+        (folder / "classroom").mkdir()
+        (folder / "classroom" / "secret").write_bytes(SECRET)
         return Graded(folder, assignment)
 
     return make
