@@ -38,7 +38,7 @@ def folder(tmp_path) -> Iterator[Path]:
     damaged_folders.remove(place)
 
 
-def take_in(folder: Path) -> take_in.TakenIn:
+def taken_from(folder: Path) -> take_in.TakenIn:
     return take_in.take_in(RELEASED, ASSIGNMENT, folder)
 
 
@@ -63,20 +63,20 @@ def own_cell(source: str) -> bytes:
 def test_however_a_notebook_is_stored_every_answer_counts(folder, way):
     for seed in range(4):
         damaged_folders.write(folder, handed_in(), way, "{}.ipynb", random.Random(seed))
-        work = take_in(folder)
+        work = taken_from(folder)
         assert damaged_folders.lacking(work) == [], work.reasons
 
 
 @pytest.mark.parametrize("name", stored.NAMES)
 def test_whatever_a_notebook_is_called_it_is_graded(folder, name):
     damaged_folders.write(folder, handed_in(), "utf-8", name, random.Random(0))
-    assert damaged_folders.lacking(take_in(folder)) == []
+    assert damaged_folders.lacking(taken_from(folder)) == []
 
 
 @pytest.mark.parametrize("name", sorted(stored.LOST))
 def test_what_nobody_can_read_is_told_in_a_sentence(folder, name):
     stored.LOST[name](folder, handed_in())
-    work = take_in(folder)
+    work = taken_from(folder)
     assert not work.failure and work.reasons
     assert len(damaged_folders.lacking(work)) == len(damaged_folders.ANSWERS)
 
@@ -157,7 +157,7 @@ def test_of_cells_without_number_the_named_ones_are_all_read(monkeypatch):
 def test_nothing_is_said_about_a_name_that_a_platform_makes(folder, name):
     way = "zipped" if name.endswith(".zip") else "utf-8"
     damaged_folders.write(folder, handed_in(), way, name.removesuffix(".zip"), random.Random(0))
-    assert take_in(folder).reasons == ()
+    assert taken_from(folder).reasons == ()
 
 
 def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
@@ -165,7 +165,7 @@ def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
     for name in ("helpers.py", "tools/more.py", "unused.py", "torch.py", "helpers.txt"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("def f():\n    return 1\n", encoding="utf-8")
-    reasons = take_in(folder).reasons
+    reasons = taken_from(folder).reasons
     assert [reason.split("`")[1] for reason in reasons] == ["helpers.py", "tools/more.py"]
     assert "takes the notebook alone, so it was not used. Copy its functions into a cell." in reasons[0]
 
@@ -173,7 +173,7 @@ def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
 def test_a_module_that_a_cell_writes_is_not_missed(folder):
     (folder / NAME).write_bytes(own_cell("%%writefile helpers.py\nimport helpers"))
     (folder / "helpers.py").touch()
-    assert take_in(folder).reasons == ()
+    assert taken_from(folder).reasons == ()
 
 
 def test_a_module_that_the_assignment_takes_is_not_missed(folder):
@@ -203,7 +203,7 @@ def test_a_notebook_beside_thousands_of_files_is_found(folder):
         (folder / "data" / f"{number}.json").touch()
     (folder / "work").mkdir()
     (folder / "work" / NAME).write_bytes(data())
-    assert damaged_folders.lacking(take_in(folder)) == []
+    assert damaged_folders.lacking(taken_from(folder)) == []
 
 
 def test_traps_beside_the_notebook_do_not_matter(folder):
@@ -214,7 +214,7 @@ def test_traps_beside_the_notebook_do_not_matter(folder):
         file.truncate(1 << 40)
     (folder / NAME).write_bytes(data())
     (folder / os.fsdecode(b"\xff\xfe.ipynb")).touch()
-    work = take_in(folder)
+    work = taken_from(folder)
     assert damaged_folders.lacking(work) == [] and not work.failure
     json.dumps(work.reasons, ensure_ascii=False).encode()
 
@@ -245,7 +245,7 @@ def test_a_file_that_goes_away_while_it_is_read_is_no_zero(folder, monkeypatch):
         return found
 
     monkeypatch.setattr(folders, "look", gone)
-    work = take_in(folder)
+    work = taken_from(folder)
     assert work.failure.endswith("changed while it was read. Grade it again.")
 
 
@@ -253,10 +253,10 @@ def test_the_exchanges_secret_is_copied_only_where_it_is_as_small_as_one(folder,
     (folder / NAME).write_bytes(data())
     secret = folder / take_in.OF_THE_EXCHANGE
     secret.write_text("abc", encoding="utf-8")
-    assert take_in(folder).files == (secret,)
+    assert taken_from(folder).files == (secret,)
     with secret.open("wb") as file:
         file.truncate(300 << 20)
-    work = take_in(folder)
+    work = taken_from(folder)
     assert work.files == () and work.reasons == ()
     take_in.copy_files((secret, folder / "gone"), tmp_path)  # as where it grew since
     assert not (tmp_path / secret.name).exists()
@@ -304,7 +304,7 @@ def test_what_may_not_be_opened_is_not_checked_and_no_zero(seen_by_all):
 
     def failures() -> str:
         found = take_in.submissions(seen_by_all, ASSIGNMENT)
-        return json.dumps({student: take_in(place).failure for student, place in found.items()})
+        return json.dumps({student: taken_from(place).failure for student, place in found.items()})
 
     told = json.loads(_as_ordinary_user(failures))
     assert set(told) == {"closed-file", "closed-folder", "closed-student", "other-folder"}
@@ -409,7 +409,7 @@ def test_what_travels_to_another_machine_is_taken_in_there_as_here(folder, tmp_p
         (there / name).write_bytes(content)
         sent += len(content)
     assert sent < 100_000
-    here, other = take_in(folder), take_in(there)
+    here, other = taken_from(folder), taken_from(there)
     assert (here.digest, here.reasons) == (other.digest, other.reasons)
     assert damaged_folders.lacking(other) == []
 
