@@ -137,7 +137,7 @@ build/translator/.trained: $(READY) $(PACKAGE)
 	$(SAY)'training an English-Italian translator (about a minute) ...'
 	@[ ! -e $@ ] || rm -rf build/translator
 	@$(PYTHON_HERE) -m transformer_ref train --output build/translator \
-	  $$([ -e build/translator/training.safetensors ] && echo --resume)
+	  $$([ -e build/translator/training.safetensors ] && echo --resume || echo --overwrite)
 	@touch $@
 
 serve: setup site

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
-from transformer_ref.config import PRECISIONS, DecodingConfig
+from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
@@ -20,16 +20,16 @@ from transformer_ref.faster import freed_memory_kept
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
-from transformer_ref.training.checkpoint import load_checkpoint, load_training
+from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
-from transformer_ref.training.recipes import RECIPES, SIZES, load_split
-from transformer_ref.training.run import Run, changed, prepare, train
+from transformer_ref.training.recipes import RECIPES, SIZES, Recipe, load_split, varied
+from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
 from transformer_ref.training.trainer import TrainingError, share_done
-from transformer_ref.translate import Translator
+from transformer_ref.translate import Translator, open_model
 from transformer_ref.visualization.curves import curves
 
 EXAMPLES = {
@@ -65,9 +65,23 @@ SETTINGS = (  # of a training: field, type, help
     ("tokens_per_batch", int, "cells of the longer side of a padded batch"),
     ("accumulation", int, "parts that a batch is read in, for less memory and the same result"),
     ("learning_rate", float, "the peak of AdamW's"),
+    ("muon_rate", float, "the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone"),
+    ("warm_up", int, "steps in which the rates grow to their peak"),
+    ("label_smoothing", float, "share of the wished-for probability that other tokens get"),
+    ("weight_decay", float, "of AdamW"),
+    ("clip", float, "the greatest norm of all gradients together"),
+    ("average_decay", float, "of the running mean of the weights; 0 for none"),
     ("patience", int, "end after so many validations without a better one, and keep the best"),
     ("validations", int, "how many there are in the course of the training"),
     ("seed", int, "of weights, dropout and order (default: 1)"),
+)
+SIZE_SETTINGS = (  # of the model: field, type, help
+    ("d_model", int, "width of the vectors between layers; a multiple of the heads"),
+    ("heads", int, "of each attention"),
+    ("encoder_layers", int, "layers that read"),
+    ("decoder_layers", int, "layers that write"),
+    ("d_ff", int, "width of the hidden layer in the feed-forward networks"),
+    ("max_length", int, "positions; a longer sentence is left out"),
 )
 
 
@@ -110,22 +124,34 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--output", metavar="DIR", type=Path,
                           help="where the checkpoint and the run's card go (default: build/<corpus>)")
     training.add_argument("--size", choices=sorted(SIZES), help="the paper's instead of the recipe's own")
+    for name, kind, text in SIZE_SETTINGS:
+        training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
+    training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
+    training.add_argument("--from", dest="start", metavar="DIR", type=Path,
+                          help="go on from the model of another training, with its tokenizers and sizes")
     training.add_argument("--dropout", metavar="X", type=float,
                           help="instead of the recipe's; a long training on little data wants more")
     length = training.add_mutually_exclusive_group()
-    length.add_argument("--minutes", metavar="M", type=float, help="train for so long")
+    length.add_argument("--minutes", metavar="M", type=float,
+                        help="train for so long; reading the corpus, validating and saving come on top")
     length.add_argument("--steps", metavar="N", type=int, help="train for so many steps")
     for name, kind, text in SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
+    training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
     training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster")
-    training.add_argument("--resume", action="store_true",
-                          help="go on from the training saved in the output folder")
+    again = training.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true",
+                       help="go on from the training saved in the output folder: after 5, 10, 20, 40 and 80 seconds, "
+                            "then every two minutes, and whenever it is stopped")
+    again.add_argument("--overwrite", action="store_true", help="lose the model that the output folder holds")
 
     translating = _command(commands, "translate", run_translate,
                            "translate the sentences given, or the lines of stdin")
     translating.add_argument("sentences", nargs="*", help="none: one line of stdin is one sentence")
     _add_checkpoint(translating)
     _add_decoding(translating)
+    translating.add_argument("--n-best", metavar="N", type=int,
+                             help="write the N best of each line, at most --beam: line ||| translation ||| score")
 
     evaluating = _command(commands, "evaluate", run_evaluate,
                           "score a checkpoint on sentences it was not trained on")
@@ -167,13 +193,16 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     device = choose_device(options.device)
     languages = options.source or recipe.languages[0], options.target or recipe.languages[1]
     output = options.output or Path(recipe.output)
-    names = ("steps", "minutes", "precision", *(name for name, _, _ in SETTINGS))
+    names = ("steps", "minutes", "precision", "schedule", *(name for name, _, _ in SETTINGS))
     config = changed(recipe.training, **{name: getattr(options, name) for name in names})
+    if not (options.resume or options.overwrite):
+        processes.first_alone(lambda: _expect_nothing_to_lose(output))
+    recipe, start = _recipe(recipe, options, device)
     lines = processes.first_alone(lambda: [
         load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")
     ])
     _expect_writable(output)
-    run = prepare(options.corpus, *lines, languages, config, device, options.size, processes, options.dropout)
+    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start)
     if options.resume:
         load_training(output, run.training)
     watchers = []
@@ -197,6 +226,27 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
              f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."')
 
 
+def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -> tuple[Recipe, Checkpoint | None]:
+    """Return the recipe as the options change it, and the model to go on from, if one is named.
+
+    Raises ValueError for a size or a vocabulary beside such a model, which has its own.
+    """
+    sizes = {name: getattr(options, name) for name, _, _ in SIZE_SETTINGS if getattr(options, name) is not None}
+    given = [*sizes, *(name for name in ("size", "vocabulary") if getattr(options, name) is not None)]
+    if options.start and given:
+        raise ValueError(f"from: expected no size and no vocabulary beside it, got {', '.join(given)}")
+    dropout = {} if options.dropout is None else {"dropout": options.dropout}
+    start = open_model(options.start, device) if options.start else None
+    return varied(recipe, options.size, options.vocabulary, {**sizes, **dropout}), start
+
+
+def _expect_nothing_to_lose(output: Path) -> None:
+    try:
+        expect_nothing_to_lose(output)
+    except ValueError as error:
+        raise ValueError(f"{error}: --output, --resume or --overwrite") from error
+
+
 def _expect_writable(folder: Path) -> None:
     """Try the folder, or the one that it will be made in: what cannot be written is better said now than after hours.
 
@@ -217,7 +267,7 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
                  f"than {data['longest']} tokens")
     weights = sum(parameter.numel() for parameter in training.model.parameters())
     _say(f"{notes['corpus']}, {notes['source']} to {notes['target']}: {run.data['train']['pairs']:,} sentences, "
-         f"{run.tokenizer.size:,} tokens, {weights:,} weights, on {device}"
+         f"{run.target_tokenizer.size:,} tokens, {weights:,} weights, on {device}"
          + (f" in {count} processes" if count > 1 else ""))
     rate, left = product_rate(training.config, device) * count, 1 - share_done(training)
     whole = training_cost(training.model.config, training.config, training.stream, rate)
@@ -231,9 +281,24 @@ def run_translate(options: argparse.Namespace) -> None:
     translator = _translator(options)[0]
     if not options.sentences and sys.stdin.isatty():
         _say("one sentence a line; Ctrl-D ends")
-    lines = options.sentences or [line.rstrip("\n") for line in sys.stdin]
-    for translation in translator.translate(lines, beam=options.beam, length_exponent=options.length_exponent):
+    lines = options.sentences or _lines_of_stdin()
+    settings = dict(beam=options.beam, length_exponent=options.length_exponent)
+    if options.n_best is not None:
+        for number, translations in enumerate(translator.n_best(lines, options.n_best, **settings)):
+            for each in translations:
+                print(f"{number} ||| {each.text} ||| {each.score:.4f}")
+        return
+    for translation in translator.translate(lines, **settings):
         print(translation)
+
+
+def _lines_of_stdin() -> list[str]:
+    """Return the lines without what a file from Windows may begin with, a byte order mark."""
+    try:
+        lines = [line.rstrip("\n") for line in sys.stdin]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"stdin: expected UTF-8 text, got {error.object[error.start:error.end]!r}") from error
+    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -316,7 +381,7 @@ def _add_checkpoint(command: argparse.ArgumentParser) -> None:
 
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:
     device = choose_device(options.device)
-    checkpoint = load_checkpoint(options.checkpoint, device)
+    checkpoint = open_model(options.checkpoint, device)
     checkpoint.model.to(choose_precision(options.precision, device))
     return Translator(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer), checkpoint.notes
 

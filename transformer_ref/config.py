@@ -6,7 +6,7 @@ A default is written here and nowhere else.
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
@@ -16,6 +16,7 @@ Precision = Literal["fp32", "bf16", "auto"]
 PRECISIONS = get_args(Precision)
 Schedule = Literal["cosine", "linear", "inverse_sqrt"]
 SCHEDULES = get_args(Schedule)
+LARGEST_EXPONENT = 10  # 1 is a mean; beyond some 2 every score is nearly 0
 
 
 def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -25,6 +26,25 @@ def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"{owner.__name__}: expected fields among {known}, got {unknown}")
     return values
+
+
+def expect_types(config: Any) -> None:
+    """Return nothing if each field of a dataclass holds what its type says, and every number is finite.
+
+    Raises TypeError for another type (True is no number of heads), ValueError for another word, NaN or infinity.
+    """
+    for field in dataclasses.fields(config):
+        value, choices = getattr(config, field.name), get_args(field.type)
+        if get_origin(field.type) is Literal:
+            if value not in choices:
+                raise ValueError(f"{field.name}: expected one of {', '.join(choices)}, got {value!r}")
+            continue
+        accepted = choices or (field.type,)
+        if type(value) not in accepted and not (float in accepted and type(value) is int):
+            names = " or ".join("None" if each is type(None) else each.__name__ for each in accepted)
+            raise TypeError(f"{field.name}: expected {names}, got {value!r}")
+        if type(value) is float and not math.isfinite(value):
+            raise ValueError(f"{field.name}: expected a finite number, got {value}")
 
 
 @dataclass(frozen=True)
@@ -72,8 +92,7 @@ class ModelConfig:
     last_norm: bool = False
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            self._check_type(field.name, field.type)
+        expect_types(self)
         for name in ("source_vocabulary", "target_vocabulary", "d_model", "heads", "encoder_layers",
                      "decoder_layers", "d_ff", "max_length"):
             if getattr(self, name) < 1:
@@ -90,16 +109,8 @@ class ModelConfig:
             if not 0 <= getattr(self, name) < shared_ids:
                 raise ValueError(f"{name}: expected an id of both vocabularies, from 0 to {shared_ids - 1}, "
                                  f"got {getattr(self, name)}")
-
-    def _check_type(self, name: str, expected: type) -> None:
-        value = getattr(self, name)
-        if words := get_args(expected):
-            if value not in words:
-                raise ValueError(f"{name}: expected one of {', '.join(words)}, got {value!r}")
-            return
-        accepted = (int, float) if expected is float else (expected,)
-        if type(value) not in accepted:  # type(), not isinstance(): True is no number of heads
-            raise TypeError(f"{name}: expected {expected.__name__}, got {value!r}")
+        if self.pad == self.eos:
+            raise ValueError(f"pad: expected another id than eos ({self.eos}), which a translation needs")
 
     @property
     def d_head(self) -> int:
@@ -122,6 +133,7 @@ class TrainingConfig:
 
     tokens_per_batch: cells of the longer side of a padded batch.
     accumulation: parts that a batch is read in, one after another, for less memory and the same step.
+    minutes: of steps alone, in place of a number of them; reading the corpus, validations and saving come on top.
     schedule: how the rates fall after `warm_up` steps of linear growth: see training/schedule.py.
     learning_rate: the peak of AdamW's.
     muon_rate: the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone.
@@ -133,7 +145,7 @@ class TrainingConfig:
     precision: "fp32", "bf16" (fp32 weights, bf16 arithmetic) or "auto", whichever is faster on the machine.
     validations: in the course of a training; patience: end after so many in a row without a smaller loss, and keep
         the model of the smallest; 0 for never.
-    Raises ValueError naming the field.
+    Raises TypeError or ValueError naming the field.
     """
 
     steps: int = 2_000
@@ -158,6 +170,7 @@ class TrainingConfig:
     patience: int = 0
 
     def __post_init__(self) -> None:
+        expect_types(self)
         for name in ("steps", "tokens_per_batch", "accumulation", "validations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
@@ -172,9 +185,6 @@ class TrainingConfig:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
         if self.minutes is not None and not self.minutes > 0:
             raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
-        for name, known in (("precision", PRECISIONS), ("schedule", SCHEDULES)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}: expected one of {', '.join(known)}, got {getattr(self, name)!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, ready for JSON."""
@@ -190,10 +200,10 @@ class TrainingConfig:
 class DecodingConfig:
     """How a source is translated.
 
-    beam: hypotheses kept at each step, 1 for greedy decoding; length_exponent: see `beam_search`.
+    beam: hypotheses kept at each step, 1 for greedy decoding; length_exponent: see `beam_search`, from 0 to 10.
     batch_size: sentences decoded together; extra_length: how much longer than its source a translation may be
         (Vaswani et al. 2017, section 6.1).
-    Raises ValueError naming the field.
+    Raises TypeError or ValueError naming the field.
     """
 
     beam: int = 5
@@ -202,10 +212,12 @@ class DecodingConfig:
     extra_length: int = 50
 
     def __post_init__(self) -> None:
+        expect_types(self)
         for name in ("beam", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.extra_length < 0:
             raise ValueError(f"extra_length: expected at least 0, got {self.extra_length}")
-        if not math.isfinite(self.length_exponent):
-            raise ValueError(f"length_exponent: expected a finite number, got {self.length_exponent}")
+        if not 0 <= self.length_exponent <= LARGEST_EXPONENT:
+            raise ValueError(f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, "
+                             f"got {self.length_exponent:g}")

@@ -35,6 +35,18 @@ def expect_ids(name: str, ids: Tensor, *axes: Axis) -> None:
         raise TypeError(f"{name}: expected ids of dtype torch.int64, got {ids.dtype}")
 
 
+def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
+    """Return nothing if no row of `ids`, (batch, length), goes on after its padding; raise ValueError otherwise.
+
+    A graph that is being traced or compiled has no numbers to look at, and is not checked.
+    """
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return
+    real = ids != pad  # (batch, length)
+    if (real[:, 1:] & ~real[:, :-1]).any():
+        raise ValueError(f"{name}: expected padding (id {pad}) at the end of a row only, got a token after it")
+
+
 def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:
     """Return nothing if `mask` is boolean and broadcasts to `sizes`.
 

@@ -4,8 +4,9 @@ The road in six files: `__main__` -> here: tokenizer.encode -> batching.pad_sequ
 greedy or beam_search, one cached step at a time -> tokenizer.decode.
 """
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +15,15 @@ from torch import Tensor
 
 from transformer_ref.config import DecodingConfig, fields_from
 from transformer_ref.data.batching import pad_sequences
-from transformer_ref.decoding.beam_search import beam_search
+from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.device import choose_device
 from transformer_ref.faster import accelerate, top_k
+from transformer_ref.interop.marian import load_marian_folder
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.text.lines import list_of_lines
 from transformer_ref.text.tokenizer import Tokenizer
-from transformer_ref.training.checkpoint import load_checkpoint
+from transformer_ref.training.checkpoint import CPU, Checkpoint, load_checkpoint
 
 
 class Attention(NamedTuple):
@@ -33,39 +36,74 @@ class Attention(NamedTuple):
     cross: Tensor  # (layers, heads, target, source)
 
 
+class Translation(NamedTuple):
+    """One of several answers to a line, and its score, by which `beam_search` ranks them: higher is better."""
+
+    text: str
+    score: float
+
+
+def open_model(folder: str | Path, device: torch.device = CPU) -> Checkpoint:
+    """Return the model and the tokenizers that `train` or `learn` left in a folder, or those of a Marian folder.
+
+    Raises what `load_checkpoint` and `load_marian_folder` raise.
+    """
+    if (Path(folder) / "config.json").is_file():
+        found = load_marian_folder(folder)
+        return Checkpoint(found.model.to(device), found.source_tokenizer, found.target_tokenizer,
+                          {"corpus": str(folder)})
+    return load_checkpoint(folder, device)
+
+
 class Translator:
     """A model between two tokenizers; its parts are exchanged for faster ones that compute the same."""
 
     def __init__(self, model: Transformer, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+        _expect_finite_weights(model)
         self.model = accelerate(model)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu") -> "Translator":
-        """Return what `train` or `learn` left in a folder. Raises what `load_checkpoint` and `choose_device` raise."""
-        checkpoint = load_checkpoint(folder, choose_device(device))
-        return cls(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer)
+        """Return what `train` or `learn` left in a folder, or a Marian folder, such as one of OPUS-MT.
 
-    def translate(self, lines: Sequence[str], **settings: Any) -> list[str]:
+        Raises what `open_model` and `choose_device` raise.
+        """
+        opened = open_model(folder, choose_device(device))
+        return cls(opened.model, opened.source_tokenizer, opened.target_tokenizer)
+
+    def translate(self, lines: Iterable[str], **settings: Any) -> list[str]:
         """Return one translation a line, in the same order; an empty line stays empty.
 
         settings: fields of `DecodingConfig`, such as beam=1. A line too long for the model is cut, with a warning.
-        Raises TypeError for one string in place of a list, ValueError for a setting that does not fit or a model in
-        training mode.
+        Raises TypeError for one string in place of a list, ValueError for a line that is no text, a setting that does
+        not fit or a model in training mode.
         """
-        if isinstance(lines, str):
-            raise TypeError(f"lines: expected a list of lines, got the string {lines[:40]!r}")
+        translations = self._translations(lines, DecodingConfig(**fields_from(DecodingConfig, settings)), scored=False)
+        return [best_first[0].text if best_first else "" for best_first in translations]
+
+    def n_best(self, lines: Iterable[str], count: int, **settings: Any) -> list[list[Translation]]:
+        """Return for each line `count` translations, or as many as there are, the best first; none of an empty line.
+
+        count: at most the beam. The rest is as in `translate`. Different ids may be the same text.
+        """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
+        if not 1 <= count <= config.beam:
+            raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count}")
+        return [best_first[:count] for best_first in self._translations(lines, config, scored=True)]
+
+    def _translations(self, lines: Iterable[str], config: DecodingConfig, scored: bool) -> list[list[Translation]]:
+        lines = list_of_lines("lines", lines)
         sources = [self._source_ids(line) for line in lines]
-        translations = [""] * len(lines)
+        translations: list[list[Translation]] = [[] for _ in lines]
         filled = [i for i, line in enumerate(lines) if line.strip()]
         by_length = sorted(filled, key=lambda i: len(sources[i]))
         for start in range(0, len(by_length), config.batch_size):
             batch = by_length[start:start + config.batch_size]
-            decoded = self._decode([sources[i] for i in batch], config)
-            for i, target_ids in zip(batch, decoded, strict=True):
-                translations[i] = self.target_tokenizer.decode(target_ids)
+            decoded = self._decode([sources[i] for i in batch], config, scored)
+            for i, hypotheses in zip(batch, decoded, strict=True):
+                translations[i] = [Translation(self.target_tokenizer.decode(ids), score) for ids, score in hypotheses]
         return translations
 
     @torch.inference_mode()
@@ -92,13 +130,24 @@ class Translator:
                           stacklevel=2)
         return [*ids[:longest], self.model.config.eos]
 
-    def _decode(self, sources: list[list[int]], config: DecodingConfig) -> list[list[int]]:
+    def _decode(self, sources: list[list[int]], config: DecodingConfig, scored: bool) -> list[list[Hypothesis]]:
         pad, longest = self.model.config.pad, self.model.config.max_length
         device = next(self.model.parameters()).device
         source_ids = pad_sequences(sources, pad).to(device)  # (batch, source)
         # one limit for the batch, whose lines are of similar length: only an answer without end meets it
         max_length = min(source_ids.shape[1] + config.extra_length, longest)
-        if config.beam == 1:
-            return greedy_decode(self.model, source_ids, max_length).tolist()
-        hypotheses = beam_search(self.model, source_ids, config.beam, max_length, config.length_exponent, top_k)
-        return [best_first[0].ids for best_first in hypotheses]
+        if config.beam == 1 and not scored:
+            ids = greedy_decode(self.model, source_ids, max_length)
+            return [[Hypothesis(row, math.nan)] for row in ids.tolist()]  # greedy decoding keeps no score
+        found = beam_search(self.model, source_ids, config.beam, max_length, config.length_exponent, top_k)
+        if not all(found):
+            raise ValueError("model: expected finite logits, got NaN; its weights or its precision cannot hold them")
+        return found
+
+
+def _expect_finite_weights(model: Transformer) -> None:
+    """Raise ValueError for weights that would answer with any word: NaN, infinity, or none at all."""
+    for number, parameter in enumerate(model.parameters()):
+        if parameter.is_meta or not parameter.isfinite().all():
+            name, got = list(dict(model.named_parameters()))[number], "none" if parameter.is_meta else "NaN or infinity"
+            raise ValueError(f"model: expected finite weights, got {got} in {name}")

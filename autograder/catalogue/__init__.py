@@ -1,34 +1,48 @@
-"""The catalogue: one file a chapter, each holding its assignment, and beside them a teacher's own."""
+"""The catalogue: a folder a chapter, in it one file an exercise; and a teacher's own.
 
-from functools import cache
+A chapter's folder names its exercises; an entry is read when it is first asked for.
+"""
 
-from autograder.catalogue import ch00, ch01, ch02, ch03, ch04, ch05, own
+from autograder.catalogue import (
+    ch00_start_here,
+    ch01_why_attention,
+    ch02_text_to_vectors,
+    ch03_similarity,
+    ch04_softmax,
+    ch05_self_attention,
+    own,
+)
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
 
 ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
-    ch00.ASSIGNMENT,
-    ch01.ASSIGNMENT,
-    ch02.ASSIGNMENT,
-    ch03.ASSIGNMENT,
-    ch04.ASSIGNMENT,
-    ch05.ASSIGNMENT,
+    ch00_start_here.ASSIGNMENT,
+    ch01_why_attention.ASSIGNMENT,
+    ch02_text_to_vectors.ASSIGNMENT,
+    ch03_similarity.ASSIGNMENT,
+    ch04_softmax.ASSIGNMENT,
+    ch05_self_attention.ASSIGNMENT,
 )
 
 
 def assignments() -> tuple[Assignment, ...]:
     """The course's assignments, then a teacher's own; those that cannot be read are in `troubles`."""
-    return (*ASSIGNMENTS, *own.read(_of_the_course()).assignments)
+    return (*ASSIGNMENTS, *own.read(ASSIGNMENTS).assignments)
 
 
 def troubles() -> list[str]:
     """Why own assignments cannot be read, with file and line; usually none."""
-    return list(own.read(_of_the_course()).troubles.values())
+    return list(own.read(ASSIGNMENTS).troubles.values())
 
 
 def exercises() -> dict[str, Exercise]:
-    """Every exercise by its id, in the order of the book, own ones last."""
+    """Every exercise by its id, in the order of the book, own ones last. This reads every entry; `find` reads one."""
     return {exercise.id: exercise for assignment in assignments() for exercise in assignment.exercises}
+
+
+def exercise_ids() -> list[str]:
+    """The ids of all exercises, in the order of the book, own ones last."""
+    return list(dict.fromkeys(name for assignment in assignments() for name in assignment.exercise_ids))
 
 
 def find(exercise_id: str) -> Exercise | None:
@@ -36,20 +50,23 @@ def find(exercise_id: str) -> Exercise | None:
 
     The course's exercises are found without looking at own ones, so that nothing there can hurt them.
     """
-    if exercise_id in _of_the_course():
-        return _of_the_course()[exercise_id]
-    found = exercises().get(exercise_id)
-    if found is None:
-        for name, trouble in own.read(_of_the_course()).troubles.items():
-            if any(path.stem == exercise_id.replace("-", "_") for path in own.sources(name)):
-                raise CourseError(trouble)
-    return found
+    for assignment in ASSIGNMENTS:
+        if exercise_id in assignment.exercise_ids:
+            return assignment.load(exercise_id)
+    owned = own.read(ASSIGNMENTS)
+    for assignment in owned.assignments:
+        if exercise_id in assignment.exercise_ids:
+            return assignment.load(exercise_id)
+    for name, trouble in owned.troubles.items():
+        if any(path.stem == exercise_id.replace("-", "_") for path in own.sources(name)):
+            raise CourseError(trouble)
+    return None
 
 
 def assignment_of(exercise: Exercise) -> Assignment:
     """The assignment that an exercise belongs to; the chapter's, where an own assignment holds it too."""
-    everywhere = ASSIGNMENTS if exercise.id in _of_the_course() else assignments()
-    return next(assignment for assignment in everywhere if exercise in assignment.exercises)
+    course = (assignment for assignment in ASSIGNMENTS if exercise.id in assignment.exercise_ids)
+    return next(course, None) or next(each for each in assignments() if exercise.id in each.exercise_ids)
 
 
 def find_assignment(assignment_id: str) -> Assignment | None:
@@ -57,12 +74,7 @@ def find_assignment(assignment_id: str) -> Assignment | None:
     for assignment in ASSIGNMENTS:
         if assignment.id == assignment_id:
             return assignment
-    owned = own.read(_of_the_course())
+    owned = own.read(ASSIGNMENTS)
     if assignment_id in owned.troubles:
         raise CourseError(owned.troubles[assignment_id])
     return next((assignment for assignment in owned.assignments if assignment.id == assignment_id), None)
-
-
-@cache
-def _of_the_course() -> dict[str, Exercise]:
-    return {exercise.id: exercise for assignment in ASSIGNMENTS for exercise in assignment.exercises}

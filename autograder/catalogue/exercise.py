@@ -1,10 +1,14 @@
 """What an exercise is: one frozen entry that notebooks, local checks, grading, feedback and tests all read."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
+
+LOOKED_AT = frozenset({"inputs", "state", "gradients", "training", "generator"})  # beside a result, by `Probe.also`
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Evidence:
 class Misconception:
     """A known wrong answer, as source that can be handed in, and the words that it deserves.
 
-    message: why this comes out and what to look at, never the code. seen: a sentence with the learner's own numbers,
+    message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
     put before the message when a visible probe shows the mistake. shows: for an answer that differs from process to
     process (the order of a set), whether a failed probe's results bear its mark; asked in place of comparing with what
     the source returns.
@@ -84,14 +88,14 @@ class Misconception:
     source: str
     message: str
     reread: Section
-    seen: Callable[[Evidence], str] | None = None
+    quotes: Callable[[Evidence], str] | None = None
     shows: Callable[[Evidence], bool] | None = None
 
     def explain(self, evidence: Evidence | None) -> str:
         """The words a learner reads; numbers are quoted only from visible probes."""
-        if self.seen is None or evidence is None:
+        if self.quotes is None or evidence is None:
             return self.message
-        return f"{self.seen(evidence)} {self.message}"
+        return f"{self.quotes(evidence)} {self.message}"
 
 
 @dataclass(frozen=True)
@@ -112,32 +116,50 @@ class Role:
     words: tuple[str, ...]
 
 
+class EntryError(ValueError):
+    """An entry that contradicts itself; the text says where, what was expected and what was found."""
+
+
 @dataclass(frozen=True)
 class Exercise:
-    """One entry of the catalogue.
+    """One entry of the catalogue, checked when it is made.
 
-    id: the kebab-case name used in `check("...")`; number: "05.2", for people; names: the objects looked up in the
-    notebook. reference: name -> the right object; for a class, `roles` maps constructor arguments to the projections
-    it must hold.
-    forbidden: function names that the exercise is about and an answer may not call. seconds: limit for all
-    questions together.
-    hints: nudge, shape plan, pseudocode.
+    id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
+    reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
+    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold.
+    difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
+    not call. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan, pseudocode.
+
+    Raises EntryError for what contradicts itself.
     """
 
     id: str
     number: str
-    names: tuple[str, ...]
     visible_points: float
     hidden_points: float
     section: Section
-    reference: Mapping[str, Any]
+    reference: Any
     probes: tuple[Probe, ...]
-    misconceptions: tuple[Misconception, ...]
-    variants: tuple[Variant, ...]
+    wrong: tuple[Misconception, ...]
+    right: tuple[Variant, ...]
     hints: tuple[str, str, str]
+    difficulty: int = 1
+    minutes: int = 10
     forbidden: tuple[str, ...] = ()
     roles: Callable[..., tuple[Role, ...]] | None = None
     seconds: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reference, Mapping):
+            several = self.reference if isinstance(self.reference, tuple) else (self.reference,)
+            object.__setattr__(self, "reference", {thing.__name__: thing for thing in several})
+        for contradiction in self._contradictions():
+            raise EntryError(f"{self.id}: {contradiction}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The objects that are looked up in the notebook."""
+        return tuple(self.reference)
 
     @property
     def points(self) -> float:
@@ -151,19 +173,53 @@ class Exercise:
     def hidden(self) -> tuple[Probe, ...]:
         return tuple(probe for probe in self.probes if probe.hidden)
 
+    def _contradictions(self) -> Iterator[str]:
+        """What is not as it must be, one sentence each."""
+        kinds = (
+            ("visible", self.visible_points, self.visible),
+            ("hidden", self.hidden_points, self.hidden),
+        )
+        for kind, points, probes in kinds:
+            if points > 0 and not probes:
+                yield f"probes: expected a {kind} one, since {kind}_points is {points:g}"
+        for what, entries in (("probes", self.probes), ("wrong", self.wrong), ("right", self.right)):
+            if twice := [name for name, times in Counter(entry.name for entry in entries).items() if times > 1]:
+                yield f"{what}: expected different names, got {twice[0]!r} twice"
+        for probe in self.probes:
+            if unknown := sorted(probe.also - LOOKED_AT):
+                yield f"also of {probe.name!r}: expected some of {', '.join(sorted(LOOKED_AT))}, got {unknown[0]!r}"
+        if len(self.hints) != 3:
+            yield f"hints: expected a nudge, a plan and pseudocode, got {len(self.hints)}"
+        if self.difficulty not in (1, 2, 3):
+            yield f"difficulty: expected 1, 2 or 3, got {self.difficulty!r}"
+
 
 @dataclass(frozen=True)
 class Assignment:
     """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import.
 
-    files: names of what may be handed in beside the notebook; everything else there is ignored.
+    load: the entry of an exercise's id, called when it is first needed. files: names of what may be handed in beside the
+    notebook; everything else there is ignored.
     """
 
     id: str
     notebook: str
-    exercises: tuple[Exercise, ...]
+    exercise_ids: tuple[str, ...]
+    load: Callable[[str], Exercise]
     visible_modules: tuple[str, ...]
     files: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, id: str, notebook: str, exercises: Sequence[Any], visible_modules: tuple[str, ...] = ()
+    ) -> "Assignment":
+        """The assignment of entries that are at hand."""
+        entries = {exercise.id: exercise for exercise in exercises}
+        return cls(id, notebook, tuple(entries), entries.__getitem__, visible_modules)
+
+    @cached_property
+    def exercises(self) -> tuple[Exercise, ...]:
+        return tuple(map(self.load, self.exercise_ids))
 
     @property
     def points(self) -> float:

@@ -12,19 +12,17 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.catalogue.exercise import Assignment, EntryError, Exercise
 from autograder.course import MARKER, CourseError
 
 FOLDER, PREFIX = "own", "own_"
 NOT_AN_EXERCISE = ("_", "test_")  # how the names of a folder's other files begin
 _READ: dict[Path, tuple[tuple, "Own"]] = {}  # a folder is read once, and again when a file of it has changed
-LOOKED_AT = {"inputs", "state", "gradients", "training", "generator"}  # what Probe.also may name
 
 
 class Own(NamedTuple):
@@ -50,8 +48,8 @@ def folder() -> Path | None:
     return beside if _is_own(beside) else None
 
 
-def read(course: Mapping[str, Exercise]) -> Own:
-    """All that can be read of the folder. course: the course's own exercises by id, whose ids are taken."""
+def read(course: Sequence[Assignment]) -> Own:
+    """All that can be read of the folder. course: the course's own assignments, whose exercises' ids are taken."""
     place = folder()
     if place is None:
         return Own()
@@ -81,7 +79,8 @@ def blame(error: BaseException) -> str | None:
     for filename, line in reversed(frames):
         if place in Path(filename).parents:
             said = error.msg if isinstance(error, SyntaxError) else error
-            return f"{Path(filename).relative_to(place.parent)}, line {line}: {type(error).__name__}: {said}"
+            kind = "" if isinstance(error, EntryError) else f"{type(error).__name__}: "
+            return f"{Path(filename).relative_to(place.parent)}, line {line}: {kind}{said}"
     return None
 
 
@@ -89,10 +88,10 @@ def _is_own(place: Path) -> bool:
     return (place / "__init__.py").is_file()
 
 
-def _read(place: Path, course: Mapping[str, Exercise]) -> Own:
+def _read(place: Path, course: Sequence[Assignment]) -> Own:
     _make_importable(place)
     assignments, troubles = [], {}
-    taken = dict.fromkeys(course, "the course")
+    taken = {name: "the course" for assignment in course for name in assignment.exercise_ids}
     for package in sorted(place.glob(f"{PREFIX}*")):
         if _is_own(package):
             try:
@@ -117,18 +116,21 @@ def _make_importable(place: Path) -> None:
         sys.modules[FOLDER] = importlib.util.module_from_spec(spec)  # its file holds a docstring: nothing is run
 
 
-def _assignment(package: Path, course: Mapping[str, Exercise], taken: dict[str, str]) -> Assignment:
+def _assignment(package: Path, course: Sequence[Assignment], taken: dict[str, str]) -> Assignment:
     settings = _imported(f"{FOLDER}.{package.name}")
     borrowed = tuple(getattr(settings, "COURSE_EXERCISES", ()))
-    if unknown := [name for name in borrowed if name not in course]:
+    lenders = {name: assignment.load for assignment in course for name in assignment.exercise_ids}
+    if unknown := [name for name in borrowed if name not in lenders]:
         raise CourseError(f"{_named(package)}/__init__.py: COURSE_EXERCISES: the course has no {unknown[0]!r}")
     files = [path for path in sorted(package.glob("*.py")) if not path.name.startswith(NOT_AN_EXERCISE)]
     own = sorted((_exercise(package, path, taken) for path in files), key=_order)
     taken.update((exercise.id, _named(package)) for exercise in own)
+    entries = {exercise.id: exercise for exercise in own}
     return Assignment(
         id=package.name,
         notebook=package.name.removeprefix(PREFIX),
-        exercises=(*(course[name] for name in borrowed), *own),
+        exercise_ids=(*borrowed, *entries),
+        load=lambda name: entries[name] if name in entries else lenders[name](name),
         visible_modules=tuple(getattr(settings, "VISIBLE_MODULES", ())),
         files=tuple(getattr(settings, "FILES", ())),
     )
@@ -150,26 +152,6 @@ def _wrong(exercise: object, file: str, taken: Mapping[str, str]) -> Iterator[st
         yield f"id: expected {file!r}, as the file is called, got {exercise.id!r}"
     if exercise.id in taken:
         yield f"id: {exercise.id!r} is taken by {taken[exercise.id]}; choose another, for the file too"
-    if not exercise.names or set(exercise.names) - set(exercise.reference):
-        yield f"names: expected some of those that reference holds, got {exercise.names!r}"
-    for kind, points, probes in (
-        ("visible", exercise.visible_points, exercise.visible),
-        ("hidden", exercise.hidden_points, exercise.hidden),
-    ):
-        if points > 0 and not probes:
-            yield f"probes: expected a {kind} one, since {kind}_points is {points:g}"
-    for what, entries in (
-        ("probes", exercise.probes),
-        ("misconceptions", exercise.misconceptions),
-        ("variants", exercise.variants),
-    ):
-        if twice := [name for name, times in Counter(entry.name for entry in entries).items() if times > 1]:
-            yield f"{what}: expected different names, got {twice[0]!r} twice"
-    for probe in exercise.probes:
-        if unknown := set(probe.also) - LOOKED_AT:
-            yield f"also of {probe.name!r}: expected some of {', '.join(sorted(LOOKED_AT))}, got {sorted(unknown)[0]!r}"
-    if len(exercise.hints) != 3:
-        yield f"hints: expected a nudge, a plan and pseudocode, got {len(exercise.hints)}"
 
 
 def _imported(name: str) -> ModuleType:

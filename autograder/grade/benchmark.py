@@ -179,10 +179,10 @@ def _work(released: dict, solutions: dict[str, str], assignment: Assignment, num
     for exercise in assignment.exercises:
         luck = drawing.random()
         if luck < RIGHT:
-            right = [solutions[exercise.id], *(variant.source for variant in exercise.variants)]
+            right = [solutions[exercise.id], *(variant.source for variant in exercise.right)]
             answers[exercise.id] = drawing.choice(right)
         elif luck < RIGHT + MISTAKEN:
-            answers[exercise.id] = drawing.choice(exercise.misconceptions).source
+            answers[exercise.id] = drawing.choice(exercise.wrong).source
     notebook = json.loads(json.dumps(released))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and cell["id"] in answers:

@@ -2,7 +2,6 @@
 
 import hashlib
 import platform
-import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import Any, NamedTuple
 import autograder
 import transformer_ref
 from autograder import catalogue
-from autograder.catalogue import own
-from autograder.catalogue.exercise import Assignment
+from autograder.catalogue import chapters, own
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SPOKEN = ("torch", "Python")  # versions that people know by their number
 DECIDING = (  # what of the grader decides points; the exercises are looked at apart
-    *("inside/*.py", "sandbox/*.py", "judging/*.py", "intake/*.py", "catalogue/[!c]*.py"),
+    *("inside/*.py", "sandbox/*.py", "judging/*.py", "intake/*.py", "catalogue/*.py"),
     *("grade/execute.py", "grade/points.py", "grade/late.py"),
 )
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
@@ -39,9 +37,8 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
         entries = {"your own exercises": own.sources(assignment)}
     else:
         entry = catalogue.find_assignment(assignment)
-        sources = _sources(entry) if entry else []
-        named = ", ".join(path.name for path in sources if path.name != "parts.py")
-        entries = {f"the catalogue ({named})": sources} if entry else {}
+        sources = chapters.sources(entry) if entry else []
+        entries = {f"the catalogue ({sources[0].parent.name})": sources} if entry else {}
     return {
         **{what: _digest(*files) for what, files in entries.items()},
         "the released notebook": _digest(*sorted(released.rglob("*.ipynb"))),
@@ -99,18 +96,6 @@ def _why(last: Mapping[str, Any] | None, submission: str, now: Mapping[str, str]
         if then.get(what, now[what]) != now[what]
     ]
     return "; ".join(moved) or "unknown: same work, same catalogue, same versions"
-
-
-def _sources(entry: Assignment) -> list[Path]:
-    """The files in which an assignment's exercises are written, wherever they lie."""
-    found = set()
-    for exercise in entry.exercises:
-        # Callables know the module that they were written in; an entry, being data, does not.
-        made = [probe.draw for probe in exercise.probes]
-        made += [law.holds for probe in exercise.probes for law in probe.laws]
-        made += [spoken for known in exercise.misconceptions for spoken in (known.seen, known.shows)]
-        found |= {getattr(sys.modules.get(getattr(each, "__module__", "")), "__file__", None) for each in made}
-    return sorted(Path(name) for name in found - {None})
 
 
 def _digest(*files: Path) -> str:

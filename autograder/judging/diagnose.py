@@ -38,7 +38,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
     asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
     failures = sum(not outcome.passed for outcome in asked)
     best, most = None, 0
-    for misconception in exercise.misconceptions if failures else ():
+    for misconception in exercise.wrong if failures else ():
         agreeing, clashes = _agreement(exercise, misconception, asked)
         if agreeing and not clashes:
             return misconception, _evidence(agreeing)

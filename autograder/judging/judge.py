@@ -132,7 +132,7 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any]) -> dict[str, 
     if exercise is None:
         return outcome_of(
             None,
-            f"check: there is no exercise {exercise_id!r}. The exercises are: {', '.join(catalogue.exercises())}.",
+            f"check: there is no exercise {exercise_id!r}. The exercises are: {', '.join(catalogue.exercise_ids())}.",
         )
     findings = rules.findings(_sources(exercise.names, namespace), exercise, catalogue.assignment_of(exercise))
     return outcome_of(judge(exercise, LocalPeer(namespace), None, findings))

@@ -28,7 +28,7 @@ def print_matrix(ids: Sequence[str]) -> int:
     unknown = [name for name in ids if catalogue.find(name) is None]
     if unknown:
         raise course.CourseError(
-            f"There is no exercise {unknown[0]!r}. The exercises are: {', '.join(catalogue.exercises())}."
+            f"There is no exercise {unknown[0]!r}. The exercises are: {', '.join(catalogue.exercise_ids())}."
         )
     rows, complaints = [], [] if ids else catalogue.troubles()
     with Trials(trust=True) as trials:
@@ -44,7 +44,7 @@ def print_matrix(ids: Sequence[str]) -> int:
                     complaints.append(f"{exercise.id}: {trouble}")  # a teacher's own, not finished: the others go on
     print(f"{'exercise':<22}{'solution':>10}{'blank':>8}{'misconceptions: wrong, named':>32}{'right variants':>18}")
     for row in rows:
-        known, variants = len(row.exercise.misconceptions), len(row.exercise.variants)
+        known, variants = len(row.exercise.wrong), len(row.exercise.right)
         print(
             f"{row.exercise.id:<22}{f'{row.solution:g} of {row.exercise.points:g}':>10}{row.blank:>8g}"
             f"{f'{row.failed} and {row.named} of {known}':>32}{f'{row.passed} of {variants}':>18}"
@@ -57,7 +57,7 @@ def print_matrix(ids: Sequence[str]) -> int:
 def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
     root = course.find_root()
     set_up, secret = course.set_up_cells(root, assignment, exercise), course.secret(root)
-    done, total = 0, 2 + len(exercise.misconceptions) + len(exercise.variants)
+    done, total = 0, 2 + len(exercise.wrong) + len(exercise.right)
 
     def judge(source: str):
         nonlocal done
@@ -80,7 +80,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
     )
     complaints += [f"{exercise.id}: the blank earns {blank.points:g}."] if blank.points else []
     failed = named = passed = 0
-    for known in exercise.misconceptions:
+    for known in exercise.wrong:
         verdict = judge(known.source)
         found = verdict.misconception.name if verdict.misconception else None
         failed += not verdict.passed
@@ -89,7 +89,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
             complaints.append(
                 f"{exercise.id}: {known.name!r} {'passes' if verdict.passed else f'is diagnosed as {found!r}'}."
             )
-    for variant in exercise.variants:
+    for variant in exercise.right:
         verdict = judge(variant.source)
         passed += verdict.passed
         complaints += (

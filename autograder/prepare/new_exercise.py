@@ -13,7 +13,7 @@ from autograder import catalogue, course
 from autograder.catalogue import own
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
-from autograder.prepare import own_notebook
+from autograder.prepare import entry_words, own_notebook
 from autograder.prepare.starter.centered_rows import EXERCISE
 
 STARTER = Path(__file__).resolve().parent / "starter"
@@ -83,7 +83,7 @@ def write(root: Path, name: str, assignment: str, chapter: str = "") -> list[Pat
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             written.append(path)
-    own_notebook.write(notebook_path, own_notebook.with_exercise(notebook, _example(name, number)))
+    entry_words.write(notebook_path, own_notebook.with_exercise(notebook, _example(name, number)))
     return [*written, notebook_path]
 
 
@@ -121,4 +121,5 @@ def _settings(assignment: str, source: Assignment | None) -> str:
 
 def _example(name: str, number: str) -> Exercise:
     """The starter's entry under another name, for the cells."""
-    return replace(EXERCISE, id=name, number=number, names=(name.replace("-", "_"),))
+    (right,) = EXERCISE.reference.values()
+    return replace(EXERCISE, id=name, number=number, reference={name.replace("-", "_"): right})

@@ -1,16 +1,10 @@
-"""The notebook of an own assignment: its first cells, those of one more exercise, and what an entry decides in them."""
+"""The notebook of an own assignment: its first cells, and those of one more exercise."""
 
-import copy
-import json
-import os
-import re
-from pathlib import Path
 from typing import Any
 
-from autograder import course
 from autograder.catalogue import own
-from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.grade.points import sentence
+from autograder.catalogue.exercise import Exercise
+from autograder.prepare import entry_words
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -24,8 +18,6 @@ ANSWER = '''def {function}(x):
     ### BEGIN SOLUTION
     return x - x.mean(dim=-1, keepdim=True)
     ### END SOLUTION'''
-HINTS = ("a nudge", "a plan of shapes", "pseudocode")
-POINTS = re.compile(r"[\d.]+ points? \([\d.]+ visible, [\d.]+ hidden\)")
 LAST = ("-summary-title", "-progress")  # new exercises come before the cells whose ids end so
 
 
@@ -53,13 +45,13 @@ def cells_of(exercise: Exercise) -> list[dict[str, Any]]:
     task = (
         f"## {exercise.number} `{function}`\n\nCHANGE: what to build. Take from every row of numbers its own mean, so "
         "that each row sums to 0.\n\n**By hand.** (1, 2, 6) has the mean 3, so it becomes **(−2, −1, 3)**.\n\n"
-        f"*Difficulty ●○○ · about 10 minutes · {_points(exercise)} · reread "
+        f"*{entry_words.facts(exercise)} · reread "
         f"{exercise.section.chapter}, {exercise.section.title}*"
     )
     answer = ANSWER.format(function=function)
     return [
         _markdown(f"{exercise.id}-task", task),
-        _markdown(f"{exercise.id}-hints", _hints(exercise)),
+        _markdown(f"{exercise.id}-hints", entry_words.hints(exercise)),
         _code(exercise.id, answer, solution=True, locked=False),
         _code(f"{exercise.id}-check", f'check("{exercise.id}")', grade=True, points=exercise.points),
     ]
@@ -71,48 +63,6 @@ def with_exercise(notebook: dict[str, Any], exercise: Exercise) -> dict[str, Any
     ends = [place for place, cell in enumerate(cells) if cell.get("id", "").endswith(LAST)]
     place = ends[0] if ends else len(cells)
     return {**notebook, "cells": [*cells[:place], *cells_of(exercise), *cells[place:]]}
-
-
-def refresh(root: Path, assignment: Assignment) -> None:
-    """Write points and hints of an own assignment's entries into its solution, which the entries decide.
-
-    Raises CourseError when the notebook is missing or broken.
-    """
-    if not assignment.id.startswith(own.PREFIX):
-        return
-    path = course.notebook_path(root, "solutions", assignment)
-    notebook = course.read_notebook(path)
-    before = copy.deepcopy(notebook)
-    cells = {cell.get("id"): cell for cell in notebook["cells"]}
-    for exercise in assignment.exercises:
-        if f"{exercise.id}-check" in cells:
-            cells[f"{exercise.id}-check"]["metadata"].setdefault("nbgrader", {})["points"] = exercise.points
-        if f"{exercise.id}-hints" in cells:
-            cells[f"{exercise.id}-hints"]["source"] = _hints(exercise)
-        if f"{exercise.id}-task" in cells:
-            task = cells[f"{exercise.id}-task"]
-            task["source"] = POINTS.sub(_points(exercise), "".join(task["source"]))
-    if notebook != before:
-        write(path, notebook)
-
-
-def write(path: Path, notebook: dict[str, Any]) -> None:
-    """Write a notebook under a temporary name, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    half.replace(path)
-
-
-def _points(exercise: Exercise) -> str:
-    return f"{exercise.points:g} points ({exercise.visible_points:g} visible, {exercise.hidden_points:g} hidden)"
-
-
-def _hints(exercise: Exercise) -> str:
-    return "\n\n".join(
-        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{sentence(hint)}\n\n</details>"
-        for place, (kind, hint) in enumerate(zip(HINTS, exercise.hints, strict=True), 1)
-    )
 
 
 def _markdown(name: str, source: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
 from autograder.judging.verdict import Verdict
-from autograder.prepare import own_notebook
+from autograder.prepare import entry_words
 from autograder.prepare.trial import Trials
 
 
@@ -31,7 +31,8 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
     """
     root = root or course.find_root()
     for assignment in _chosen(ids):
-        own_notebook.refresh(root, assignment)
+        for cell in entry_words.refresh(root, assignment):
+            print(f"{assignment.id}: put right: the cell {cell}", flush=True)
         for change in points.write_course(root, assignment):
             print(f"{assignment.id}: put right: {change}", flush=True)
         points.refuse_cells(root, assignment)

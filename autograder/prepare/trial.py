@@ -36,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
     exercise = catalogue.find(chosen.exercise)
     if exercise is None:
         raise course.CourseError(
-            f"There is no exercise {chosen.exercise!r}. The exercises are: {', '.join(catalogue.exercises())}."
+            f"There is no exercise {chosen.exercise!r}. The exercises are: {', '.join(catalogue.exercise_ids())}."
         )
     for file, judged in try_files(exercise, chosen.answers, course.find_root(), chosen.trust_submissions):
         if chosen.json:

@@ -354,7 +354,7 @@ def _positive(text: str) -> float:
 
 
 def _has_verdict(result: Result) -> bool:
-    return hasattr(result.exercise, "misconceptions")
+    return hasattr(result.exercise, "wrong")
 
 
 def _short_in_canvas(title: str) -> str:

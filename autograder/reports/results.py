@@ -183,7 +183,7 @@ def find_any_assignment(root: Path, assignment_id: str) -> Assignment:
                     for notebook in notebooks
                     for cell in (*notebook.grade_cells, *notebook.task_cells)
                 ]
-                return Assignment(assignment_id, notebooks[0].name, tuple(cells), ())
+                return Assignment.of(assignment_id, notebooks[0].name, cells)
     known = ", ".join(assignment.id for assignment in catalogue.assignments())
     raise CourseError(
         f"There is no assignment {assignment_id!r}: the gradebook has none, and the catalogue has {known}."
@@ -228,7 +228,7 @@ def check_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
 def result_of(exercise: Exercise, cell: NotebookNode | None, points: float) -> Result:
     """What a check cell says about an exercise; `points` are the gradebook's."""
     record, report = _judged(cell)
-    known = {misconception.name: misconception for misconception in exercise.misconceptions}
+    known = {misconception.name: misconception for misconception in exercise.wrong}
     return Result(
         exercise,
         points,

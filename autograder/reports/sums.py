@@ -21,7 +21,7 @@ def total(classes: Sequence[Class]) -> Class:
             handed_in.setdefault(graded.student.id, {})[each.assignment.id] = graded
     sums = tuple(_sum(everyone[student], cells, works) for student, works in handed_in.items())
     absent = tuple(student for student in everyone.values() if student.id not in handed_in)
-    return Class(Assignment("total", "total", tuple(cells), ()), sum(each.possible for each in classes), sums, absent)
+    return Class(Assignment.of("total", "total", cells), sum(each.possible for each in classes), sums, absent)
 
 
 def scaled(graded: Class, possible: float) -> Class:

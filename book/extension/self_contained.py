@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
-REPORTS = ("catalogue/ch00.py", "compare.py", "verdict.py", "words.py")  # what the reports in chapter 00 are made of
+REPORTS = ("catalogue/ch00_start_here", "judging")  # folders of the grader that make the reports in chapter 00
 log = logging.getLogger(__name__)
 
 
@@ -102,7 +102,7 @@ def digest_of(paths: list[Path]) -> str:
 def notice_changes(app: Sphinx, config) -> None:
     """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write."""
     recorded = (ROOT / "book" / "recorded").glob("*.json")
-    reports = [ROOT / "autograder" / name for name in REPORTS]
+    reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
     code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
     config.course_assets = digest_of([path for path in (ROOT / "book" / "assets").rglob("*") if path.is_file()])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from autograder.catalogue.ch01 import path_length
+from autograder.catalogue.ch01_why_attention.path_length import path_length
 from book.recorded import alignment, bottleneck
 
 RECORDED = Path(__file__).resolve().parents[2] / "book" / "recorded"

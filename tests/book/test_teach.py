@@ -18,10 +18,10 @@ from nbgrader.exchange.default import Exchange
 from walk import say
 
 from autograder.__main__ import COMMANDS
+from autograder.prepare.sample_class import ASSIGNMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book" / "teach").glob("*.md"))}
-from autograder.prepare.sample_class import ASSIGNMENT
 
 BLOCKS = walk.all_blocks()
 PROGRAMS = {"mv", "tar", "export"}  # of every system, or of the shell

@@ -16,7 +16,7 @@ from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.decoding.sampling import sample_decode
 from transformer_ref.fast.top_k import PIECE, quick_top_k
 
-BOS, EOS, VOCABULARY = 1, 2, 5
+PAD, BOS, EOS, VOCABULARY = 0, 1, 2, 5
 exponents = st.sampled_from([0.0, 0.6, 1.0, 1.4])
 
 
@@ -36,7 +36,7 @@ def log_probability(script, source, target):
 
 def every_answer(max_length):
     """Yield bos and every answer that ends in eos within max_length, or is cut there."""
-    others = [id for id in range(VOCABULARY) if id != EOS]
+    others = [id for id in range(VOCABULARY) if id not in (PAD, EOS)]
     for length in range(1, max_length + 1):
         for words in product(others, repeat=length - 1):
             yield [BOS, *words, EOS]
@@ -51,6 +51,7 @@ def obvious_search(script, source, beam, max_length, exponent):
             ([*ids, token], score + added)
             for ids, score in alive
             for token, added in enumerate(log_probabilities(script, source, ids))
+            if token != PAD
         ]
         options.sort(key=lambda option: -option[1])
         finished += [(ids, score / length**exponent) for ids, score in options[:beam] if ids[-1] == EOS]
@@ -113,6 +114,26 @@ def test_a_transformer_s_scores_are_those_of_its_logits_and_the_best_comes_first
         assert finished == sorted(finished, reverse=True) and len(found) == beam
         assert all(EOS not in ids[:-1] for ids, _ in found)
         assert len({tuple(ids) for ids, _ in found}) == beam
+
+
+@pytest.mark.parametrize("pad", [0, 3])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda model, source: greedy_decode(model, source, 6).tolist(),
+        lambda model, source: greedy_decode(model, source, 6, use_cache=False).tolist(),
+        lambda model, source: [one.ids for one in beam_search(model, source, 3, 6, 1.0)[0]],
+        lambda model, source: sample_decode(model, source, 6, torch.Generator().manual_seed(1)).tolist(),
+    ],
+    ids=["greedy", "greedy without a cache", "beam", "drawn"],
+)
+def test_padding_is_never_said_however_likely_the_model_finds_it(decode, pad):
+    def script(source, target):
+        return [9.0 if id == pad else float(id == EOS and len(target) > 3) for id in range(VOCABULARY)]
+
+    model = ScriptedModel(script, tiny_config(target_vocabulary=VOCABULARY, pad=pad))
+    for ids in decode(model, torch.tensor([[4, 4]])):
+        assert pad not in (ids[: ids.index(EOS)] if EOS in ids else ids)
 
 
 def worked_example(source, target):

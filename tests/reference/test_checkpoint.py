@@ -1,16 +1,19 @@
 """A checkpoint is one file that needs nothing beside it, and says what is wrong with it in one line."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
 from drawn import generator, ids, tiny_config
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.training import checkpoint
 from transformer_ref.training.checkpoint import (
     MODEL_FILE,
     TRAINING_FILE,
@@ -96,6 +99,62 @@ def test_a_foreign_file_is_refused(tmp_path):
         load_checkpoint(tmp_path)
 
 
+def rewritten(folder, tensors=None, **header):
+    """Write a checkpoint's file again with other tensors and other entries of the header; None takes one away."""
+    path = folder / MODEL_FILE
+    with safe_open(path, framework="pt") as file:
+        metadata = {name: value for name, value in {**file.metadata(), **header}.items() if value is not None}
+    save_file({**load_file(path), **(tensors or {})}, path, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ({"notes": None}, "with no 'notes'"),
+        ({"notes": "7"}, "with 'int' object is not iterable"),
+        ({"source_tokenizer": None}, "with no 'source_tokenizer'"),
+        ({"source_tokenizer": "{}"}, "with the JSON object must be"),
+        ({"target_tokenizer": '"{}"'}, "with no 'kind'"),
+        ({"config": "[]"}, "with .*must be a mapping, not list"),
+        (
+            {"config": '{"source_vocabulary": "many", "target_vocabulary": 9}'},
+            "with source_vocabulary: expected int, got",
+        ),
+        ({"config": "nonsense"}, "expected a complete safetensors file"),
+    ],
+)
+def test_a_damaged_header_is_one_sentence_that_names_the_file(header, words, folder):
+    rewritten(folder, **header)
+    with pytest.raises(ValueError, match=words) as error:
+        load_checkpoint(folder)
+    assert str(folder / MODEL_FILE) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused_by_their_name(bad, folder):
+    weight = model().output.weight.detach().clone()
+    weight[1, 2] = bad
+    rewritten(folder, {"output.weight": weight})
+    with pytest.raises(ValueError, match="output.weight: expected finite weights, got NaN or infinity in"):
+        load_checkpoint(folder)
+
+
+def test_a_damaged_training_is_one_sentence_too(tmp_path):
+    path = save_training(tmp_path, training())
+    save_file(load_file(path), path, metadata={"config": json.dumps(TrainingConfig(steps=3).to_dict())})
+    with pytest.raises(ValueError, match=f"expected the header of a checkpoint, got {path} with no 'step'"):
+        load_training(tmp_path, training())
+
+
+def test_what_the_disk_cannot_hold_is_an_error_of_the_system_that_names_the_file(folder, monkeypatch):
+    def full(tensors, path, metadata):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(OSError, match=f"expected to write {folder / MODEL_FILE}, got: .*No space left on device"):
+        save_checkpoint(folder, model(), SOURCE, TARGET, {})
+
+
 def test_a_config_other_than_expected_is_refused_by_its_field(folder):
     wanted = dataclasses.replace(model().config, d_ff=99)
     with pytest.raises(ValueError, match="d_ff: expected 99, got 20"):
@@ -109,8 +168,6 @@ def test_a_tokenizer_of_another_size_is_refused_by_its_field(tmp_path):
 
 
 def test_a_weight_of_another_shape_is_refused_by_its_name(folder):
-    from safetensors import safe_open
-
     path = folder / MODEL_FILE
     with safe_open(path, framework="pt") as file:
         header = file.metadata()

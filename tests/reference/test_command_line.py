@@ -1,6 +1,5 @@
 """The three commands: what they leave, what they print, and one clear line when something is wrong."""
 
-import errno
 import io
 import json
 import re
@@ -9,8 +8,10 @@ import sys
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from transformer_ref.__main__ import main
+from transformer_ref.training import checkpoint as checkpoint_module
 from transformer_ref.training import recipes, run
 from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint
 from transformer_ref.training.recipes import RECIPES
@@ -70,13 +71,23 @@ def test_an_output_that_is_a_file_is_said_before_any_work(command, checkpoint, t
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_disk_that_is_full_at_the_end_is_one_line_and_status_two(tmp_path, capsys, monkeypatch):
-    def full(training, on_step):
-        raise OSError(errno.ENOSPC, "No space left on device")
+def test_a_disk_with_room_for_the_model_alone_keeps_the_model_and_is_one_line_and_status_two(
+    tmp_path, capsys, monkeypatch
+):
+    save, message = checkpoint_module.save_file, "I/O error: No space left on device (os error 28)"
 
-    monkeypatch.setattr(run, "fit", full)
-    assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 2
-    assert capsys.readouterr().err.endswith("transformer_ref: [Errno 28] No space left on device\n")
+    def save_or_fail(tensors, path, metadata):
+        if any(name.startswith("optimizer.") for name in tensors):
+            path.write_bytes(b"half of it")
+            raise SafetensorError(message)
+        save(tensors, path, metadata=metadata)
+
+    monkeypatch.setattr(checkpoint_module, "save_file", save_or_fail)
+    assert main(["train", "--steps", "2", "--output", str(tmp_path), "--device", "cpu"]) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown == f"transformer_ref: checkpoint: expected to write {tmp_path / TRAINING_FILE}, got: {message}"
+    assert load_checkpoint(tmp_path).notes["step"] == 2
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [MODEL_FILE]
 
 
 def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys, monkeypatch):
@@ -178,6 +189,72 @@ def test_translate_computes_in_the_precision_asked_for(precision, checkpoint, ca
     assert main(["translate", "--checkpoint", str(checkpoint), "--precision", precision, "She went."]) == 0
     wanted = {"fp32": [torch.float32], "bf16": [torch.bfloat16], "auto": [torch.float32, torch.bfloat16]}
     assert seen[0] in wanted[precision] and len(capsys.readouterr().out.split("\n")) == 2
+
+
+def test_translate_reads_past_a_byte_order_mark(checkpoint, capsys, monkeypatch):
+    import transformer_ref.__main__ as command_line
+
+    seen = []
+    monkeypatch.setattr(command_line.Translator, "translate", lambda self, lines, **named: seen.extend(lines) or [])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeffI closed the windows.\nShe went.\n"))
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "1"]) == 0
+    assert seen == ["I closed the windows.", "She went."]
+
+
+def test_bytes_that_are_no_utf_8_are_one_line_and_status_two(checkpoint, capsys, monkeypatch):
+    assert main(["translate", "--checkpoint", str(checkpoint), "caf\udce9 nero"]) == 2
+    assert "lines: expected text that UTF-8 can hold, got '\\udce9'" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"She went.\ncaf\xe9\n"), encoding="utf-8"))
+    assert main(["translate", "--checkpoint", str(checkpoint)]) == 2
+    assert capsys.readouterr().err == "transformer_ref: stdin: expected UTF-8 text, got b'\\xe9'\n"
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e9", "-1"])
+def test_a_length_exponent_that_ranks_nothing_is_one_line_and_status_two(number, checkpoint, capsys):
+    assert main(["translate", "--checkpoint", str(checkpoint), f"--length-exponent={number}", "She went."]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("transformer_ref: length_exponent: expected a") and shown.out == ""
+
+
+def test_the_n_best_are_numbered_by_line_and_ranked_by_score(checkpoint, capsys):
+    lines = ["I closed the windows.", "She went."]
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "3", "--n-best", "2", *lines]) == 0
+    rows = [row.split(" ||| ") for row in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["0", "0", "1", "1"]
+    for best, second in (rows[:2], rows[2:]):
+        assert float(best[2]) >= float(second[2])
+
+
+def test_a_model_is_written_over_on_request_only(checkpoint, tmp_path, capsys):
+    for path in checkpoint.iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    before = (tmp_path / MODEL_FILE).read_bytes()
+    arguments = ["train", "--steps", "1", "--output", str(tmp_path), "--device", "cpu"]
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert "--output, --resume or --overwrite" in shown and "\n" not in shown.strip()
+    assert (tmp_path / MODEL_FILE).read_bytes() == before
+    assert main([*arguments, "--overwrite"]) == 0
+    assert load_checkpoint(tmp_path).notes["step"] == 1
+    assert json.loads((tmp_path / CARD_FILE).read_text())["steps"] == 1
+
+
+def test_sizes_vocabulary_and_schedule_are_settable_and_a_training_starts_from_another(text_files, tmp_path, capsys):
+    data = ["--corpus", "files", "--target", "it", "--data-dir", str(text_files), "--device", "cpu", "--steps", "1"]
+    sizes = ["--d-model", "12", "--heads", "3", "--encoder-layers", "1", "--decoder-layers", "2", "--d-ff", "20"]
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main(["train", *data, *sizes, "--vocabulary", "270", "--schedule", "linear", "--output", str(first)]) == 0
+    config = load_checkpoint(first).model.config
+    assert (config.d_model, config.heads, config.decoder_layers, config.d_ff) == (12, 3, 2, 20)
+    assert config.source_vocabulary == 270
+    assert json.loads((first / CARD_FILE).read_text())["training"]["schedule"] == "linear"
+    assert main(["train", *data, "--from", str(first), "--heads", "2", "--output", str(second)]) == 2
+    assert "from: expected no size and no vocabulary beside it, got heads" in capsys.readouterr().err
+    assert main(["train", *data, "--from", str(first), "--dropout", "0.3", "--output", str(second)]) == 0
+    tuned = load_checkpoint(second)
+    assert (tuned.model.config.d_ff, tuned.model.config.dropout) == (20, 0.3)
+    assert tuned.source_tokenizer.to_json() == load_checkpoint(first).source_tokenizer.to_json()
 
 
 def test_translate_reads_stdin_and_keeps_empty_lines(checkpoint, capsys, monkeypatch):

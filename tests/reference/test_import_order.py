@@ -14,7 +14,7 @@ PACKAGE = Path(transformer_ref.__file__).parent
 
 ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("special_tokens", "shapes", "config", "device"),
-    ("text.vocabulary", "text.byte_pair_encoding", "text.tokenizer"),
+    ("text.vocabulary", "text.byte_pair_encoding", "text.lines", "text.sentence_pieces", "text.tokenizer"),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),
     ("model.attention",),
@@ -26,8 +26,8 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("training.loss", "training.processes"),
     ("fast", "faster"),
     ("training", "checkpoint"),
-    ("decoding", "translate", "learn", "evaluation"),
     ("interop",),
+    ("decoding", "translate", "learn", "evaluation"),
     ("benchmark",),
     ("visualization",),
     ("beyond",),

@@ -5,11 +5,15 @@ import json
 import pytest
 import torch
 from drawn import generator, tiny_config
+from safetensors.torch import load_file, save_file
+from sentence_piece_file import sentence_piece_model
 from torch_oracle import assert_agree
 
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.interop.marian import load_marian, save_marian
+from transformer_ref.learn import learn
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.translate import Translator
 
 transformers = pytest.importorskip("transformers")
 
@@ -153,6 +157,14 @@ def test_a_folder_saved_here_gives_our_logits_in_transformers_and_comes_back(out
         ("activation_function", "tanh", "activation_function: expected one of relu, gelu, silu, swish, got 'tanh'"),
         ("model_type", "bart", "model_type: expected 'marian', got 'bart'"),
         ("encoder_ffn_dim", 41, "decoder_ffn_dim: expected 41, got 40"),
+        ("normalize_before", True, "normalize_before: expected False, the paper's model, got True"),
+        ("normalize_embedding", True, "normalize_embedding: expected False, the paper's model, got True"),
+        ("add_final_layer_norm", True, "add_final_layer_norm: expected False, the paper's model, got True"),
+        (
+            "static_position_embeddings",
+            False,
+            "static_position_embeddings: expected True, the paper's model, got False",
+        ),
         ("vocab_size", 30, r"model.shared.weight: expected shape \(30, 16\), got \(31, 16\)"),
     ],
 )
@@ -162,6 +174,115 @@ def test_a_folder_that_our_model_cannot_hold_is_refused_by_its_field(name, value
     path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
     with pytest.raises(ValueError, match=message):
         load_marian(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["d_model", "pad_token_id", "activation_function"])
+def test_a_config_that_lacks_a_field_is_refused_by_its_name(name, tmp_path):
+    marian(9, **SHAPES["narrow"]).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(
+        json.dumps({field: value for field, value in json.loads(path.read_text()).items() if field != name})
+    )
+    with pytest.raises(ValueError, match=f"{name}: expected this field in config.json, got none"):
+        load_marian(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda tensors: tensors.pop("model.decoder.layers.0.fc1.bias"),
+            "layers.0.fc1.bias: expected a weight of this",
+        ),
+        (
+            lambda tensors: tensors.update({"model.encoder.layer_norm.weight": torch.ones(6)}),
+            "model.encoder.layer_norm.weight: expected no weight of this name",
+        ),
+        (lambda tensors: tensors["model.shared.weight"].fill_(float("nan")), "shared.weight: expected finite weights"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_by_their_name(change, message, tmp_path):
+    marian(9, **SHAPES["narrow"]).save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    change(tensors)
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=message):
+        load_marian(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "config.json"])
+def test_a_damaged_file_is_one_sentence_that_names_it(name, tmp_path):
+    marian(9, **SHAPES["narrow"]).save_pretrained(tmp_path)
+    if name == "pytorch_model.bin":
+        (tmp_path / "model.safetensors").unlink()
+    (tmp_path / name).write_bytes(b"\x80\x02 damaged")
+    with pytest.raises(ValueError, match=f"{name}: expected .*, got {tmp_path / name}") as error:
+        load_marian(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.fixture
+def opus(tmp_path):
+    """Return a folder as OPUS-MT's are, and its model, which the library made."""
+    sides = [["▁a", "b", "▁", "ab"], ["▁c", "d", "▁", "c"]]
+    words = ["</s>", "<unk>", *dict.fromkeys([*sides[0], *sides[1]]), ">>ita<<"]
+    words += [f"more{number}" for number in range(PAD - len(words))] + ["<pad>"]
+    theirs = marian(3, **{**SHAPES["opus"], "vocab_size": len(words)})
+    with torch.no_grad():  # or it would say the same to everybody
+        theirs.final_logits_bias.zero_()
+        theirs.model.shared.weight.mul_(4)
+        for name, parameter in theirs.named_parameters():
+            if "fc" in name or ("attn" in name and parameter.dim() == 2):
+                parameter.mul_(2)
+    theirs.save_pretrained(tmp_path)
+    (tmp_path / "vocab.json").write_text(json.dumps({word: id for id, word in enumerate(words)}))
+    for name, pieces in zip(("source.spm", "target.spm"), sides, strict=True):
+        (tmp_path / name).write_bytes(sentence_piece_model([("<unk>", 0.0), *((piece, -2.0) for piece in pieces)]))
+    return tmp_path, theirs
+
+
+def test_a_whole_folder_translates_as_the_library_s_model_does(opus):
+    folder, theirs = opus
+    translator = Translator.load(folder)
+    lines = ["ab a", ">>ita<< a bb", "b"]
+    sources = [translator.source_tokenizer.encode(line) + [EOS] for line in lines]
+    longest = max(map(len, sources))
+    source = torch.tensor([ids + [PAD] * (longest - len(ids)) for ids in sources])
+    expected = theirs.generate(
+        source,
+        attention_mask=source != PAD,
+        max_new_tokens=23,
+        num_beams=1,
+        do_sample=False,
+        forced_eos_token_id=None,
+        bad_words_ids=[[PAD]],
+    )
+    decode = translator.target_tokenizer.decode
+    assert translator.translate(lines, beam=1) == [decode(ids) for ids in expected[:, 1:].tolist()]
+    assert len(set(translator.translate(lines, beam=1))) > 1
+
+
+@pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
+def test_a_folder_that_lacks_a_tokenizer_s_file_names_it(name, opus):
+    (opus[0] / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"folder: expected the file {opus[0] / name}, got nothing"):
+        Translator.load(opus[0])
+
+
+def test_a_folder_with_too_few_pieces_is_refused(opus):
+    (opus[0] / "vocab.json").write_text('{"</s>": 0, "<unk>": 1, "<pad>": 2}')
+    with pytest.raises(ValueError, match=r"vocab.json: expected 29 pieces, as the model has them, got 3"):
+        Translator.load(opus[0])
+
+
+def test_a_folder_is_a_start_for_a_training_and_its_pieces_travel_along(opus, tmp_path):
+    lines = ["a b", "ab", "b a b"] * 4
+    settings = dict(device="cpu", steps=1, warm_up=1, tokens_per_batch=64, precision="fp32")
+    tuned = learn(lines, ["c d", "d", "c"] * 4, tmp_path / "tuned", start=opus[0], **settings)
+    assert tuned.model.config.pad == PAD and tuned.target_tokenizer.encode("c d") == tuned.target_tokenizer.encode(
+        "c  d"
+    )
+    assert tuned.source_tokenizer.to_json() != tuned.target_tokenizer.to_json()
 
 
 @pytest.mark.parametrize(

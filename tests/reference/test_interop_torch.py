@@ -86,7 +86,32 @@ def test_what_torch_builds_by_itself_is_loaded_too():
 )
 def test_a_torch_module_of_another_shape_is_refused_and_moves_nothing(changes, message):
     theirs = nn.Transformer(12, 3, 2, 1, 20, batch_first=True)
-    model = tiny_model(8, **changes)
+    refused_and_unmoved(tiny_model(8, **changes), theirs, message)
+
+
+@pytest.mark.parametrize(
+    ("made_with", "message"),
+    [
+        ({"activation": "gelu"}, "activation: expected relu, as the model has it, got another function"),
+        ({"activation": nn.Tanh()}, "activation: expected relu, as the model has it, got another function"),
+        ({"layer_norm_eps": 1e-6}, "norm1.eps: expected 1e-05, as the model has it, got 1e-06"),
+        ({"bias": False}, "self_attn.in_proj_bias: expected one, as the model has it, got none"),
+    ],
+)
+def test_a_torch_module_that_computes_something_else_is_refused_and_moves_nothing(made_with, message):
+    theirs = nn.Transformer(12, 3, 2, 1, 20, batch_first=True, **made_with)
+    refused_and_unmoved(tiny_model(8, last_norm=True), theirs, message)
+
+
+def test_the_same_function_by_another_name_is_taken():
+    def error_function(x):
+        return x * (1 + torch.erf(x / 2**0.5)) / 2
+
+    theirs = nn.Transformer(12, 3, 2, 1, 20, batch_first=True, activation=error_function, dtype=torch.float64)
+    load_torch_transformer(tiny_model(8, last_norm=True, activation="gelu"), theirs)
+
+
+def refused_and_unmoved(model, theirs, message):
     before = [parameter.clone() for parameter in model.parameters()]
     with pytest.raises(ValueError, match=message):
         load_torch_transformer(model, theirs)

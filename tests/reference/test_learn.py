@@ -71,5 +71,75 @@ def test_lists_that_do_not_fit_are_refused_by_name(arguments, words, tmp_path):
 def test_a_setting_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(ValueError, match="TrainingConfig: expected fields among .*, got .'step'."):
         learn(["a", "b"], ["c", "d"], tmp_path, step=5)
-    with pytest.raises(TypeError, match="expected two lists of sentences, got a string"):
-        learn("ab", "cd", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("ab", "cd"), "sources: expected a list of lines, got the str 'ab'"),
+        ((["a", "b"], "cd"), "targets: expected a list of lines, got the str 'cd'"),
+        ((["a", 3], ["c", "d"]), "sources: expected strings, got 3 in place 1"),
+        ((["a", "b"], [None, "d"]), "targets: expected strings, got None in place 0"),
+    ],
+)
+def test_what_is_no_list_of_sentences_is_named(arguments, words, tmp_path):
+    with pytest.raises(TypeError, match=words):
+        learn(*arguments, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"vocabulary": "8000"}, TypeError, "vocabulary: expected int, got '8000'"),
+        ({"vocabulary": 100}, ValueError, "size: expected at least 260"),
+        ({"model": {"width": 3}}, ValueError, "ModelConfig: expected fields among"),
+        ({"model": {"source_vocabulary": 300}}, ValueError, "model: expected fields that the vocabulary does not"),
+        ({"steps": 2.5}, TypeError, "steps: expected int, got 2.5"),
+        ({"steps": "5"}, TypeError, "steps: expected int, got '5'"),
+        ({"minutes": float("inf")}, ValueError, "minutes: expected a finite number, got inf"),
+        ({"weight_decay": float("nan")}, ValueError, "weight_decay: expected a finite number, got nan"),
+        ({"learning_rate": float("inf")}, ValueError, "learning_rate: expected a finite number, got inf"),
+        ({"schedule": "sine"}, ValueError, "schedule: expected one of cosine, linear, inverse_sqrt, got 'sine'"),
+        ({"start": "x", "vocabulary": 300}, ValueError, "start: expected no vocabulary and no field .* got vocabulary"),
+        ({"start": "x", "model": {"heads": 3}}, ValueError, "start: expected no vocabulary .* got heads"),
+        ({"start": "no/where"}, FileNotFoundError, "checkpoint: expected the file no/where/model.safetensors"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named_before_anything_is_written(settings, error, words, tmp_path):
+    with pytest.raises(error, match=words):
+        learn(["a", "b"], ["c", "d"], tmp_path / "none", **settings)
+    assert not (tmp_path / "none").exists()
+
+
+SHORT = dict(device="cpu", steps=2, warm_up=1, tokens_per_batch=200, precision="fp32", average_decay=0.0)
+
+
+def test_generators_of_sentences_are_learned_from_as_lists_are(tmp_path):
+    lists = learn(ENGLISH, ITALIAN, tmp_path / "lists", vocabulary=300, model=TINY, **SHORT)
+    generators = (iter(ENGLISH), iter(ITALIAN))
+    same = learn(*generators, tmp_path / "generators", vocabulary=300, model=TINY, **SHORT)
+    assert same.model.output.weight.equal(lists.model.output.weight)
+
+
+def test_a_model_is_written_over_on_request_only(tmp_path):
+    first = learn(ENGLISH, ITALIAN, tmp_path, vocabulary=300, model=TINY, **SHORT)
+    with pytest.raises(ValueError, match=f"output: expected a folder without a model, got {tmp_path} with model.safe"):
+        learn(ENGLISH, ITALIAN, tmp_path, vocabulary=300, model=TINY, **SHORT)
+    assert Translator.load(tmp_path).model.output.weight.equal(first.model.output.weight)
+    (tmp_path / "run.json").write_text("{}")
+    learn(ENGLISH, ITALIAN, tmp_path, vocabulary=300, model=TINY, overwrite=True, **{**SHORT, "steps": 3})
+    assert not Translator.load(tmp_path).model.output.weight.equal(first.model.output.weight)
+    assert not (tmp_path / "run.json").exists()  # it told of the model that is gone
+
+
+def test_a_training_that_starts_from_a_model_goes_on_where_that_one_was(learned, tmp_path):
+    folder, translator = learned
+    settings = {**SHORT, "learning_rate": 1e-6, "muon_rate": 0.0, "steps": 1}
+    tuned = learn(ENGLISH, ITALIAN, tmp_path, start=folder, model={"dropout": 0.25}, **settings)
+    assert (tuned.model.config.d_ff, tuned.model.config.dropout) == (TINY["d_ff"], 0.25)
+    assert tuned.source_tokenizer.to_json() == translator.source_tokenizer.to_json()
+    before, after = (dict(each.model.named_parameters()) for each in (translator, tuned))
+    for name, weight in after.items():
+        torch.testing.assert_close(weight, before[name], rtol=0, atol=1e-5)
+    assert any(not weight.equal(before[name]) for name, weight in after.items())
+    assert tuned.translate(ENGLISH[:12], beam=1) == ITALIAN[:12]

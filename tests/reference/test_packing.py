@@ -117,12 +117,17 @@ def test_only_the_wanted_rows_are_computed_up_to_a_size_that_comes_again(target)
     assert seen[0] % ROWS == 0 and seen[0] - ROWS < sum(target) <= seen[0]
 
 
-@pytest.mark.parametrize("source", [[[0, 0, 0], [3, 4, 5]], [[3, 0, 5], [3, 4, 5]]], ids=["empty", "with a hole"])
-def test_what_cannot_be_packed_is_computed_with_its_padding(source):
-    model, target = tiny_model(), torch.tensor([[1, 6], [1, 7]])
+def test_what_cannot_be_packed_is_computed_with_its_padding():
+    model, source, target = tiny_model(), torch.tensor([[0, 0, 0], [3, 4, 5]]), torch.tensor([[1, 6], [1, 7]])
     wanted = torch.tensor([[True, True], [False, True]])
-    expected = model.hidden(torch.tensor(source), target)[wanted]
-    torch.testing.assert_close(hidden_at(model, torch.tensor(source), target, wanted), expected)
+    expected = model.hidden(source, target)[wanted]
+    torch.testing.assert_close(hidden_at(model, source, target, wanted), expected)
+
+
+def test_a_source_with_a_hole_is_refused_here_too():
+    wanted = torch.tensor([[True, True], [False, True]])
+    with pytest.raises(ValueError, match="source_ids: expected padding .* at the end of a row only"):
+        hidden_at(tiny_model(), torch.tensor([[3, 0, 5], [3, 4, 5]]), torch.tensor([[1, 6], [1, 7]]), wanted)
 
 
 @pytest.mark.parametrize(

@@ -62,3 +62,9 @@ def test_the_fingerprint_depends_on_every_line_its_side_and_its_place():
     ]
     assert len({corpus.sha256() for corpus in corpora}) == len(corpora)
     assert corpora[0].sha256() == Parallel(["a", "b"], ["c", "d"]).sha256()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
+    (tmp_path / "train.en").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
+    (tmp_path / "train.it").write_bytes(b"uno\ndue\n")
+    assert load_parallel(tmp_path, "train", "en", "it").source == ["one", "two"]

@@ -8,7 +8,8 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.training import run as run_module
 from transformer_ref.training.checkpoint import TRAINING_FILE
-from transformer_ref.training.run import prepare, train
+from transformer_ref.training.run import prepare, save_model, train
+from transformer_ref.training.trainer import Progress
 
 LINES = Parallel([f"one two {word}" for word in ("cat", "dog", "key", "sea")] * 3, ["uno due gatto cane"] * 12)
 
@@ -16,6 +17,27 @@ LINES = Parallel([f"one two {word}" for word in ("cat", "dog", "key", "sea")] * 
 def begun():
     config = TrainingConfig(steps=4, warm_up=1, validations=2, average_decay=0.9)
     return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
+
+
+def test_a_training_is_saved_soon_then_ever_more_rarely_until_it_is_every_two_minutes(tmp_path, monkeypatch):
+    saved = []
+
+    def each_second(training, on_step):
+        for second in range(1, 501):
+            training.step, training.seconds = second, float(second)
+            on_step(Progress(second, 0.0, 1.0, 1, float(second)))
+
+    monkeypatch.setattr(run_module, "fit", each_second)
+    monkeypatch.setattr(run_module, "save_training", lambda output, training: saved.append(training.seconds))
+    train(begun(), tmp_path, [])
+    assert saved == [6, 13, 27, 55, 111, 223, 344, 465, 500]  # a second after each time, and at the end
+
+
+def test_a_card_of_another_model_does_not_outlive_it(tmp_path):
+    for name in ("run.json", "run.md", "curves.svg"):
+        (tmp_path / name).write_text("of another model")
+    save_model(begun(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
 
 
 def test_a_validation_that_is_cut_off_saves_the_weights_that_were_learned(tmp_path, monkeypatch):

@@ -39,6 +39,14 @@ def test_no_text_spells_a_special_token_other_than_unk(tokenizer, text):
         assert set(tokenizer.encode(line)) <= {UNK, *range(len(SPECIAL_TOKENS), tokenizer.size)}
 
 
+@pytest.mark.parametrize("text", ["caf\udce9 nero", " \udcff", "\ud83d"])
+def test_half_a_character_is_refused_in_words_by_the_subwords(text):
+    with pytest.raises(ValueError, match=r"text: expected text that UTF-8 can hold, got '.u"):
+        subword_tokenizer.encode(text)
+    with pytest.raises(ValueError, match=r"lines: expected text that UTF-8 can hold, got '.u"):
+        SubwordTokenizer.learn(["uno", text], 300)
+
+
 @both
 @pytest.mark.parametrize("line", LINES)
 def test_json_brings_the_same_tokenizer_back(tokenizer, line):
@@ -106,5 +114,5 @@ def test_the_size_counts_every_id_and_is_not_exceeded():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match='kind: expected "word" or "subword", got "letters"'):
+    with pytest.raises(ValueError, match='kind: expected "word", "subword" or "pieces", got "letters"'):
         tokenizer_from_json('{"kind": "letters"}')

@@ -240,3 +240,20 @@ def test_a_sentence_beyond_the_positions_is_refused():
 def test_ids_of_another_dtype_are_refused():
     with pytest.raises(TypeError, match="ids: expected ids of dtype"):
         tiny_model()(torch.zeros(2, 5), draw_ids(2, 2, 4))
+
+
+@pytest.mark.parametrize("row", [[0, 4, 5], [4, 0, 5], [0, 0, 5]])
+def test_a_source_that_goes_on_after_its_padding_is_refused_by_name(row):
+    source, target = torch.tensor([[4, 5, 0], row]), torch.tensor([[1, 6], [1, 7]])
+    with pytest.raises(ValueError, match=r"source_ids: expected padding \(id 0\) at the end of a row only"):
+        tiny_model()(source, target)
+    tiny_model()(source.sort(descending=True).values, target)
+
+
+def test_a_model_built_without_memory_is_whole_once_its_weights_are_drawn():
+    with torch.device("meta"):
+        model = Transformer(tiny_config())
+    model.to_empty(device="cpu").reset_parameters(generator(1))
+    usual = Transformer(tiny_config(), generator(1))
+    source, target = draw_ids(1, 2, 5), draw_ids(2, 2, 3)
+    assert model.eval()(source, target).equal(usual.eval()(source, target))

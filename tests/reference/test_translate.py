@@ -3,11 +3,13 @@
 import warnings
 
 import pytest
+import torch
 from drawn import tiny_config, tiny_model
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel, says
 
+from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import EOS, PAD
 from transformer_ref.text.tokenizer import SubwordTokenizer, WordTokenizer
 from transformer_ref.translate import Translator
@@ -104,6 +106,9 @@ def test_nothing_is_translated_with_dropout():
         ({"batch_size": -3}, "batch_size: expected at least 1, got -3"),
         ({"extra_length": -1}, "extra_length: expected at least 0, got -1"),
         ({"length_exponent": float("nan")}, "length_exponent: expected a finite number, got nan"),
+        ({"length_exponent": float("inf")}, "length_exponent: expected a finite number, got inf"),
+        ({"length_exponent": 1e9}, r"length_exponent: expected a number from 0 to 10, got 1e.09"),
+        ({"length_exponent": -1}, "length_exponent: expected a number from 0 to 10, got -1"),
         ({"beams": 4}, "DecodingConfig: expected fields among .*, got .'beams'."),
     ],
 )
@@ -113,5 +118,75 @@ def test_a_setting_that_does_not_fit_is_named(settings, words):
 
 
 def test_one_string_is_no_list_of_lines():
-    with pytest.raises(TypeError, match="lines: expected a list of lines, got the string 'uno due'"):
+    with pytest.raises(TypeError, match="lines: expected a list of lines, got the str 'uno due'"):
         backwards().translate("uno due")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (b"uno due", "lines: expected a list of lines, got the bytes"),
+        (7, "lines: expected a list of lines, got the int '7'"),
+        (None, "lines: expected a list of lines, got the NoneType"),
+        (["uno", 2], "lines: expected strings, got 2 in place 1"),
+        ([["uno"]], r"lines: expected strings, got \['uno'\] in place 0"),
+    ],
+)
+def test_what_is_no_list_of_lines_is_named(lines, words):
+    with pytest.raises(TypeError, match=words):
+        backwards().translate(lines)
+
+
+@pytest.mark.parametrize(
+    "tokenizer", [TOKENIZER, SubwordTokenizer.learn(["uno due tre"], 300)], ids=["word", "subword"]
+)
+def test_bytes_that_are_no_text_are_refused_whatever_the_tokenizer(tokenizer):
+    config = tiny_config(source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size)
+    model = ScriptedModel(says(lambda source: source, tokenizer.size, PAD), config)
+    with pytest.raises(ValueError, match=r"lines: expected text that UTF-8 can hold, got '.udce9' in 'caf"):
+        Translator(model, tokenizer, tokenizer).translate(["uno", "caf\udce9"])
+
+
+@pytest.mark.parametrize("lines", [lambda: (line for line in ("uno due", "tre")), lambda: {"uno due": 1, "tre": 2}])
+def test_whatever_gives_lines_one_after_another_is_translated(lines):
+    assert backwards().translate(lines(), beam=1) == ["due uno", "tre"]
+
+
+@given(lines_of_words, st.integers(1, 4))
+def test_of_the_n_best_the_first_is_the_translation_and_none_scores_higher(lines, beam):
+    translator = neural()
+    found = translator.n_best(lines, beam, beam=beam)
+    assert [each[0].text if each else "" for each in found] == translator.translate(lines, beam=beam)
+    assert all(len(each) == beam * bool(line.strip()) for line, each in zip(lines, found, strict=True))
+    assert translator.n_best(lines, 1, beam=beam) == [each[:1] for each in found]
+
+
+@pytest.mark.parametrize("count", [0, -1, 4])
+def test_more_translations_than_hypotheses_are_refused(count):
+    with pytest.raises(ValueError, match=f"count: expected 1 to 3, the beam, got {count}"):
+        neural().n_best(["uno"], count, beam=3)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_model_whose_weights_are_no_numbers_is_refused_by_their_name(bad):
+    model = tiny_model(3, source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    with torch.no_grad():
+        model.encoder.layers[1].feed_forward.widen.bias[3] = bad
+    with pytest.raises(
+        ValueError, match="expected finite weights, got NaN or infinity in encoder.layers.1.feed_f.*bias"
+    ):
+        Translator(model, TOKENIZER, TOKENIZER)
+
+
+def test_a_model_without_weights_is_refused():
+    with torch.device("meta"):
+        model = Transformer(tiny_config())
+    with pytest.raises(ValueError, match="expected finite weights, got none in source_embedding.table"):
+        Translator(model, TOKENIZER, TOKENIZER)
+
+
+def test_scores_that_are_no_numbers_are_said():
+    config = tiny_config(source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    model = ScriptedModel(lambda source, target: [float("nan")] * TOKENIZER.size, config)
+    with pytest.raises(ValueError, match="model: expected finite logits, got NaN"):
+        Translator(model, TOKENIZER, TOKENIZER).translate(["uno"])

@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("autograder", "transformer_ref")
 
 

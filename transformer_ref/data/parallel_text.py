@@ -51,7 +51,7 @@ def _lines(folder: Path, name: str) -> list[str]:
         raise FileNotFoundError(f"data: expected the file {name} or {name}.gz in {folder}, got neither")
     opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8", newline="\n") as file:
+        with opened(path, "rt", encoding="utf-8-sig", newline="\n") as file:  # some begin with a byte order mark
             return [line.strip() for line in file]
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"data: expected a whole gzip file, got {path} ({error})") from error

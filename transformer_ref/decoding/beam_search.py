@@ -62,7 +62,7 @@ def beam_search(model: Transformer, source_ids: Tensor, beam: int, max_length: i
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
         hidden = model.decode(beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None],
                               positions=[length - 1] * beam).hidden  # (open, beam, d_model)
-        log_probability, parent, token = _best_continuations(beams, model.logits(hidden), top_k)
+        log_probability, parent, token = _best_continuations(beams, model.logits(hidden), model.config.pad, top_k)
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
         for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
@@ -91,15 +91,17 @@ def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
                  lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1))
 
 
-def _best_continuations(beams: Beams, logits: Tensor, top_k: TopK) -> tuple[Tensor, Tensor, Tensor]:
+def _best_continuations(beams: Beams, logits: Tensor, pad: int, top_k: TopK) -> tuple[Tensor, Tensor, Tensor]:
     """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
 
     logits: (open, beam, vocabulary). Returns (open, up to 2 * beam) each: of so many, `beam` go on if `beam` end.
     """
     beam = logits.shape[1]
     precise = torch.promote_types(logits.dtype, torch.float32)
+    log_p = logits.log_softmax(dim=-1, dtype=precise)  # (open, beam, vocabulary)
+    log_p[..., pad] = -torch.inf  # padding is no word
     # of one hypothesis no more than its `beam` best continuations and eos can be wanted
-    added, tokens = top_k(logits.log_softmax(dim=-1, dtype=precise), min(beam + 1, logits.shape[-1]))
+    added, tokens = top_k(log_p, min(beam + 1, logits.shape[-1]))
     candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))
     best, choice = candidates.topk(min(2 * beam, candidates.shape[1]), dim=-1)
     return best, choice // added.shape[-1], tokens.flatten(1).gather(1, choice)

@@ -26,7 +26,9 @@ def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_c
     for step in range(1, max_length + 1):
         seen = target[open_rows, step - 1:step] if use_cache else target[open_rows, :step]
         hidden = model.decode(seen, encoded, cache).hidden[:, -1]  # (open, d_model)
-        chosen = model.logits(hidden).max(dim=-1).indices  # (open,); in bf16, four times as fast as argmax
+        logits = model.logits(hidden)  # (open, vocabulary)
+        logits[:, config.pad] = -torch.inf  # padding is no word
+        chosen = logits.max(dim=-1).indices  # (open,); in bf16, four times as fast as argmax
         target[open_rows, step] = chosen
         unfinished = (chosen != config.eos).nonzero().squeeze(1)
         if len(unfinished) == 0:

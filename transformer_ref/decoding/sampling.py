@@ -58,7 +58,9 @@ def sample_decode(model: Transformer, source_ids: Tensor, max_length: int, gener
     ended = torch.zeros(source_ids.shape[0], dtype=torch.bool, device=source_ids.device)  # (batch,)
     for step in range(1, max_length + 1):
         hidden = model.decode(target[:, step - 1:step], encoded, cache).hidden[:, -1]  # (batch, d_model)
-        probabilities = sampling_probabilities(model.logits(hidden).float(), temperature, top_k, top_p)
+        logits = model.logits(hidden).float()  # (batch, vocabulary)
+        logits[:, config.pad] = -torch.inf  # padding is no word
+        probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
         drawn = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)  # (batch,)
         target[:, step] = drawn.masked_fill(ended, config.pad)
         ended |= drawn == config.eos

@@ -8,16 +8,27 @@ Reading and writing its folder needs no library of theirs.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.text.sentence_pieces import PieceTokenizer
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
+NEEDED = ("model_type", "vocab_size", "d_model", "encoder_attention_heads", "decoder_attention_heads", "encoder_layers",
+          "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim", "dropout", "max_position_embeddings", "pad_token_id",
+          "decoder_start_token_id", "eos_token_id", "activation_function", "scale_embedding")
+FLAGS = {"normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
+         "static_position_embeddings": True}
+COPIES = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight",
+          "model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight",
+          "final_logits_bias")  # of the shared table, of the sinusoids, and what a model may do without
 OF_LAYERS = {  # our module's name in a layer -> Marian's
     "self_attention.project_query": "self_attn.q_proj",
     "self_attention.project_key": "self_attn.k_proj",
@@ -35,6 +46,33 @@ OF_LAYERS = {  # our module's name in a layer -> Marian's
 }
 
 
+class MarianFolder(NamedTuple):
+    """A model in evaluation mode, and what it reads and writes with."""
+
+    model: Transformer
+    source_tokenizer: PieceTokenizer
+    target_tokenizer: PieceTokenizer
+
+
+def load_marian_folder(folder: str | Path) -> MarianFolder:
+    """Return the model and the tokenizers of a whole Marian folder, such as one of OPUS-MT.
+
+    folder: holds what `load_marian` reads, and source.spm, target.spm and vocab.json (or also target_vocab.json).
+    Raises FileNotFoundError for what is missing, ValueError naming what does not fit.
+    """
+    folder, model = Path(folder), load_marian(folder)
+    vocabularies = [folder / "vocab.json"] * 2
+    if (folder / "target_vocab.json").is_file():
+        vocabularies[1] = folder / "target_vocab.json"
+    tokenizers = [PieceTokenizer.read(_existing(folder / pieces), _json(vocabulary))
+                  for pieces, vocabulary in zip(("source.spm", "target.spm"), vocabularies, strict=True)]
+    sizes = model.config.source_vocabulary, model.config.target_vocabulary
+    for vocabulary, tokenizer, size in zip(vocabularies, tokenizers, sizes, strict=True):
+        if tokenizer.size != size:
+            raise ValueError(f"{vocabulary.name}: expected {size} pieces, as the model has them, got {tokenizer.size}")
+    return MarianFolder(model, *tokenizers)
+
+
 def load_marian(folder: str | Path) -> Transformer:
     """Return the model of a Marian folder, in evaluation mode and fp32.
 
@@ -44,15 +82,21 @@ def load_marian(folder: str | Path) -> Transformer:
     Raises FileNotFoundError, or ValueError naming the field or the weight that does not fit.
     """
     folder = Path(folder)
-    config = _our_config(json.loads(_existing(folder / "config.json").read_text(encoding="utf-8")))
+    config = _our_config(_json(folder / "config.json"))
     tensors = _read(folder)
     model = Transformer(config).eval()
+    names = {name: _their_name(name, tensors) for name, _ in model.named_parameters()}
+    _expect_no_others(tensors, {*names.values(), *COPIES})
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            their = _their_name(name, tensors)
+            their = names[name]
+            if their not in tensors:
+                raise ValueError(f"{their}: expected a weight of this name in {folder}, got none")
             tensor = tensors[their].squeeze(0) if name == "output.bias" else tensors[their]
             if tensor.shape != parameter.shape:
                 raise ValueError(f"{their}: expected shape {tuple(parameter.shape)}, got {tuple(tensor.shape)}")
+            if not tensor.isfinite().all():
+                raise ValueError(f"{their}: expected finite weights, got NaN or infinity in {folder}")
             parameter.copy_(tensor)
     return model
 
@@ -77,6 +121,12 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
 
 
 def _our_config(theirs: dict[str, Any]) -> ModelConfig:
+    for name in NEEDED:
+        if name not in theirs:
+            raise ValueError(f"{name}: expected this field in config.json, got none")
+    for name, wanted in FLAGS.items():
+        if theirs.get(name, wanted) != wanted:  # folders of today do not say it and have it so
+            raise ValueError(f"{name}: expected {wanted}, the paper's model, got {theirs[name]!r}")
     for name, wanted in (("decoder_attention_heads", theirs["encoder_attention_heads"]),
                          ("decoder_ffn_dim", theirs["encoder_ffn_dim"]), ("model_type", "marian")):
         if theirs[name] != wanted:
@@ -133,10 +183,31 @@ def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
     return f"model.{stack}.{layers}.{index}.{OF_LAYERS[module]}.{part}"
 
 
+def _expect_no_others(tensors: dict[str, Tensor], known: set[str]) -> None:
+    if others := sorted(set(tensors) - known):
+        raise ValueError(f"{others[0]}: expected no weight of this name, since our model has no place for it")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_existing(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: expected JSON, got {path} ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name}: expected an object in JSON, got {type(content).__name__} in {path}")
+    return content
+
+
 def _read(folder: Path) -> dict[str, Tensor]:
-    if (folder / "model.safetensors").is_file():
-        return load_file(folder / "model.safetensors")
-    return torch.load(_existing(folder / "pytorch_model.bin"), map_location="cpu", weights_only=True)
+    path = folder / "model.safetensors"
+    try:
+        if path.is_file():
+            return load_file(path)
+        path = _existing(folder / "pytorch_model.bin")
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
+        raise ValueError(f"{path.name}: expected a complete file of weights, got {path} "
+                         f"({str(error).splitlines()[0]})") from error
 
 
 def _existing(path: Path) -> Path:

@@ -4,7 +4,7 @@ Torch's module is the two stacks alone: embeddings, positions and output stay as
 input projections of an attention in one matrix, one under the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -37,8 +37,8 @@ def torch_transformer(config: ModelConfig) -> nn.Transformer:
 def load_torch_transformer(model: Transformer, theirs: nn.Transformer) -> None:
     """Give the model's stacks the weights of torch's.
 
-    Raises ValueError naming what differs. A torch module made with `norm_first=False` ends in one norm more than
-    the paper's; the model then needs `last_norm` in its config.
+    Raises ValueError naming what differs: a size, a norm or its eps, the activation, a bias left out. A torch module
+    made with `norm_first=False` ends in one norm more than the paper's; the model then needs `last_norm` in its config.
     """
     for _, our, their in list(_pairs(model, theirs)):  # all are compared before one is moved
         our.copy_(their)
@@ -62,6 +62,7 @@ def _pairs(model: Transformer, theirs: nn.Transformer) -> Iterator[Pair]:
         for index, (our, their) in enumerate(zip(our_stack.layers, their_stack.layers, strict=True)):
             _expect_equal("norm_first", model.config.norm_first, their.norm_first)
             _expect_equal("heads", model.config.heads, their.self_attn.num_heads)
+            _expect_activation(our.feed_forward.activation, their.activation)
             for name, our_tensor, their_tensor in _layer_pairs(our, their):
                 _expect_equal(f"{stack}.layers.{index}.{name}", tuple(our_tensor.shape), tuple(their_tensor.shape))
                 yield name, our_tensor, their_tensor
@@ -84,6 +85,8 @@ def _layer_pairs(our: nn.Module, their: nn.Module) -> Iterator[Pair]:
 
 def _attention_pairs(name: str, our: MultiHeadAttention, their: nn.MultiheadAttention) -> Iterator[Pair]:
     stacked = our.project_query, our.project_key, our.project_value
+    _expect_equal(f"{name}.in_proj_weight", "one", "none" if their.in_proj_weight is None else "one")
+    _expect_equal(f"{name}.in_proj_bias", "one", "none" if their.in_proj_bias is None else "one")
     for projection, weight, bias in zip(stacked, their.in_proj_weight.chunk(3), their.in_proj_bias.chunk(3),
                                         strict=True):
         yield f"{name}.in_proj_weight", projection.weight, weight
@@ -92,8 +95,18 @@ def _attention_pairs(name: str, our: MultiHeadAttention, their: nn.MultiheadAtte
 
 
 def _same_names(name: str, our: nn.Module, their: nn.Module) -> Iterator[Pair]:
+    if isinstance(our, nn.LayerNorm):
+        _expect_equal(f"{name}.eps", our.eps, their.eps)
     for part in ("weight", "bias"):
+        _expect_equal(f"{name}.{part}", "one", "none" if getattr(their, part) is None else "one")
         yield f"{name}.{part}", getattr(our, part), getattr(their, part)
+
+
+def _expect_activation(our: Callable[[Tensor], Tensor], their: Callable[[Tensor], Tensor]) -> None:
+    """Compare what two functions give: torch's layer may hold any, under any name."""
+    x = torch.linspace(-3, 3, 7, dtype=torch.float64)
+    if not torch.allclose(our(x), their(x)):
+        raise ValueError(f"activation: expected {our.__name__}, as the model has it, got another function")
 
 
 def _expect_equal(name: str, our: object, their: object) -> None:

@@ -40,7 +40,15 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, max_length: int, d_model: int, layout: Layout = "interleaved") -> None:
         super().__init__()
+        self.layout = layout
         self.register_buffer("table", sinusoidal_table(max_length, d_model, layout), persistent=False)
+
+    def _apply(self, *arguments, **named) -> nn.Module:
+        """Move, convert or, from the meta device, get memory without numbers; then fill in the table."""
+        super()._apply(*arguments, **named)
+        if not self.table.is_meta:
+            self.table.copy_(sinusoidal_table(*self.table.shape, self.layout))
+        return self
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
         """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""

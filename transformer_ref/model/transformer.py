@@ -13,6 +13,7 @@ from transformer_ref.model.encoder import Encoder
 from transformer_ref.model.key_value_cache import DecoderCache
 from transformer_ref.model.masks import causal_mask, padding_mask
 from transformer_ref.model.positional_encoding import SinusoidalPositions
+from transformer_ref.shapes import expect_padding_last
 
 
 class Encoded(NamedTuple):
@@ -54,6 +55,8 @@ class Transformer(nn.Module):
                 nn.init.xavier_uniform_(module.weight, generator=generator)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.LayerNorm):
+                module.reset_parameters()  # to 1 and 0
         for embedding in (self.source_embedding, self.target_embedding):  # last: the tied output is one too
             embedding.reset_parameters(generator)
 
@@ -61,8 +64,9 @@ class Transformer(nn.Module):
         """Return the source read by the encoder, to be decoded as often as needed.
 
         source_ids: (batch, source), padded at the end; need_weights: also keep every head's weights.
-        Raises ValueError when the source is longer than max_length.
+        Raises ValueError when the source is longer than max_length or a row has a token after its padding.
         """
+        expect_padding_last("source_ids", source_ids, self.config.pad)
         mask = padding_mask(source_ids, self.config.pad)  # (batch, 1, 1, source)
         x = self.positions(self.source_embedding(source_ids))  # (batch, source, d_model)
         memory, weights = self.encoder(self.dropout(x), mask, need_weights)

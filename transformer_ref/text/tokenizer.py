@@ -1,8 +1,8 @@
 """A line of text becomes ids, and ids become the line again (chapter 02).
 
 Two tokenizers share one interface: `WordTokenizer`, which a reader can follow word by word, and
-`SubwordTokenizer`, for real corpora. Runs of white space count as one space; apart from that, decoding what
-was encoded gives the text back. Both travel as JSON in a checkpoint.
+`SubwordTokenizer`, for real corpora; `sentence_pieces` has a third, for models trained elsewhere. Runs of white space
+count as one space; apart from that, decoding what was encoded gives the text back. All travel as JSON in a checkpoint.
 """
 
 import json
@@ -13,6 +13,8 @@ from typing import Protocol
 import tokenizers
 
 from transformer_ref.special_tokens import EOS, SPECIAL_TOKENS
+from transformer_ref.text.lines import expect_text, list_of_lines, single_spaced
+from transformer_ref.text.sentence_pieces import PieceTokenizer
 from transformer_ref.text.vocabulary import Vocabulary
 
 JOINER = "\uffed"  # a small black square, which stands where two neighbors had no space between them
@@ -108,7 +110,7 @@ class SubwordTokenizer:
         library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
         trainer = tokenizers.trainers.BpeTrainer(
             vocab_size=size - len(SPECIAL_TOKENS), initial_alphabet=alphabet, show_progress=False)
-        library_tokenizer.train_from_iterator((_single_spaced(line) for line in lines), trainer)
+        library_tokenizer.train_from_iterator(map(single_spaced, list_of_lines("lines", lines)), trainer)
         return cls(library_tokenizer)
 
     @property
@@ -118,9 +120,10 @@ class SubwordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
+        expect_text("text", text)
         if not text.strip():
             return []
-        return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(_single_spaced(text)).ids]
+        return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(single_spaced(text)).ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
@@ -146,11 +149,9 @@ def tokenizer_from_json(text: str) -> Tokenizer:
         return WordTokenizer(Vocabulary(description["tokens"]))
     if description["kind"] == "subword":
         return SubwordTokenizer(tokenizers.Tokenizer.from_str(json.dumps(description["library"])))
-    raise ValueError(f'kind: expected "word" or "subword", got "{description["kind"]}"')
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
+    if description["kind"] == "pieces":
+        return PieceTokenizer(tokenizers.Tokenizer.from_str(json.dumps(description["library"])), description["ids"])
+    raise ValueError(f'kind: expected "word", "subword" or "pieces", got "{description["kind"]}"')
 
 
 def _words(text: str) -> list[str]:

@@ -8,7 +8,8 @@ renamed.
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from transformer_ref.training.trainer import Training
 CPU = torch.device("cpu")
 MAY_DIFFER = ("steps", "minutes", "accumulation", "validations", "patience")  # in a training that is resumed
 MODEL_FILE, TRAINING_FILE = "model.safetensors", "training.safetensors"
+CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
 
 
 class Checkpoint(NamedTuple):
@@ -56,16 +58,18 @@ def load_checkpoint(folder: str | Path, device: torch.device = CPU,
     """
     path = Path(folder) if Path(folder).is_file() else Path(folder) / MODEL_FILE
     tensors, header = _read(path, device)
-    config = ModelConfig.from_dict(header["config"])
+    with _reading_header(path):
+        config = ModelConfig.from_dict(header["config"])
+        source_tokenizer = tokenizer_from_json(header["source_tokenizer"])
+        target_tokenizer = tokenizer_from_json(header["target_tokenizer"])
+        notes = dict(header["notes"])
     if expected:
         _expect_equal(path, config.to_dict(), expected.to_dict())
-    source_tokenizer = tokenizer_from_json(header["source_tokenizer"])
-    target_tokenizer = tokenizer_from_json(header["target_tokenizer"])
     sizes = {"source_vocabulary": source_tokenizer.size, "target_vocabulary": target_tokenizer.size}
     _expect_equal(path, sizes, {name: getattr(config, name) for name in sizes})
     model = Transformer(config).to(device)
     _load_weights(path, model, tensors)
-    return Checkpoint(model.eval(), source_tokenizer, target_tokenizer, header["notes"])
+    return Checkpoint(model.eval(), source_tokenizer, target_tokenizer, notes)
 
 
 def save_training(folder: str | Path, training: Training) -> Path:
@@ -89,8 +93,9 @@ def load_training(folder: str | Path, training: Training) -> None:
     """
     path = Path(folder) / TRAINING_FILE
     tensors, header = _read(path, CPU)
-    saved = header["config"]
-    TrainingConfig.from_dict(saved)
+    with _reading_header(path):
+        saved = TrainingConfig.from_dict(header["config"]).to_dict()
+        counts = {name: header[name] for name in ("step", "seconds", "tokens", "validations", "epoch", "position")}
     if training.config.precision == "auto":  # what it stood for when the training began
         training.config = dataclasses.replace(training.config, precision=saved["precision"])
     _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
@@ -100,10 +105,10 @@ def load_training(folder: str | Path, training: Training) -> None:
         for name, mean in _part(tensors, "average.").items():
             training.average.means[name].copy_(mean)
         training.average.updates = header["average_updates"]
-    training.step, training.seconds, training.tokens = header["step"], header["seconds"], header["tokens"]
-    training.stream.epoch, training.stream.position = header["epoch"], header["position"]
+    training.step, training.seconds, training.tokens = counts["step"], counts["seconds"], counts["tokens"]
+    training.stream.epoch, training.stream.position = counts["epoch"], counts["position"]
     training.losses = tensors["losses"].tolist()
-    training.validations = [(step, loss) for step, loss in header["validations"]]
+    training.validations = [(step, loss) for step, loss in counts["validations"]]
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
@@ -114,9 +119,21 @@ def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any])
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
                   metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()})
         os.replace(temporary, path)
+    except SafetensorError as error:  # such as a disk that is full
+        raise OSError(f"checkpoint: expected to write {path}, got: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def _reading_header(path: Path) -> Iterator[None]:
+    """Say in one sentence what a header lacks; whatever reads it in the block may fail in its own way."""
+    try:
+        yield
+    except Exception as error:  # the tokenizers' library raises nothing more special
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"checkpoint: expected the header of a checkpoint, got {path} with {what}") from error
 
 
 def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -141,6 +158,9 @@ def _unshared(model: nn.Module) -> dict[str, Tensor]:
 def _load_weights(path: Path, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     shapes = {name: tuple(tensor.shape) for name, tensor in _unshared(model).items()}
     _expect_equal(path, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, shapes)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name}: expected finite weights, got NaN or infinity in {path}")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[name])

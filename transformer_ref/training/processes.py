@@ -2,7 +2,8 @@
 
 Each process holds the whole model and reads its own rows of every batch; the gradients are summed, so all take
 the same step, and it is the step that one process would have taken with the whole batch (Li et al. 2020, section 2,
-is the same idea with the sum hidden behind the backward pass).
+is the same idea with the sum hidden behind the backward pass). With dropout it is so on average only: each process
+draws for its own rows, as one process would not.
 """
 
 import math

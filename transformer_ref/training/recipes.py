@@ -1,10 +1,10 @@
 """What each corpus is trained with, written once: its files, sizes and rates."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from transformer_ref.config import TrainingConfig
+from transformer_ref.config import ModelConfig, TrainingConfig, fields_from
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.multi30k import load_multi30k
 from transformer_ref.data.parallel_text import Parallel, load_parallel
@@ -39,6 +39,21 @@ class Recipe:
 def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
     """Return what learns a tokenizer of that many ids."""
     return lambda lines: SubwordTokenizer.learn(lines, size)
+
+
+def varied(recipe: Recipe, size: str | None = None, vocabulary: int | None = None,
+           model: Mapping[str, Any] | None = None) -> Recipe:
+    """Return the recipe with a size of SIZES, with subwords of another number, or with other fields of `ModelConfig`.
+
+    Raises ValueError for a field that it does not have or that the vocabulary decides, TypeError for no number.
+    """
+    changes = fields_from(ModelConfig, {**(SIZES[size] if size else {}), **(model or {})})
+    if decided := sorted({"source_vocabulary", "target_vocabulary"} & set(changes)):
+        raise ValueError(f"model: expected fields that the vocabulary does not decide, got {', '.join(decided)}")
+    if vocabulary is not None and type(vocabulary) is not int:
+        raise TypeError(f"vocabulary: expected int, got {vocabulary!r}")
+    learn_tokenizer = recipe.learn_tokenizer if vocabulary is None else subwords(vocabulary)
+    return replace(recipe, learn_tokenizer=learn_tokenizer, model={**recipe.model, **changes})
 
 
 RECIPES = {

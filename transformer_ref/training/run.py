@@ -13,16 +13,24 @@ from transformer_ref.data.batching import BatchStream
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.faster import TrainingLoss, accelerate
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.checkpoint import save_checkpoint, save_training
+from transformer_ref.training.checkpoint import (
+    CARD_FILE,
+    CURVES_FILE,
+    MODEL_FILE,
+    PAGE_FILE,
+    TRAINING_FILE,
+    Checkpoint,
+    save_checkpoint,
+    save_training,
+)
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.processes import ALONE, Processes
-from transformer_ref.training.recipes import RECIPES, SIZES, Recipe
+from transformer_ref.training.recipes import RECIPES, Recipe
 from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
 
-SECONDS_BETWEEN_SAVES = 120.0
+FIRST_SAVE, SECONDS_BETWEEN_SAVES = 5.0, 120.0  # after 5, 10, 20, 40, 80, 160 seconds and then every two minutes
 
 
 class Watcher(Protocol):
@@ -39,44 +47,52 @@ class Run(NamedTuple):
     """A training with what its checkpoint and its card need."""
 
     training: Training
-    tokenizer: Tokenizer
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
     validation: BatchStream
     notes: dict[str, str]
     data: dict[str, dict[str, Any]]  # of each split: pairs, how many were left out and why, a fingerprint
 
 
 def prepare(corpus: str, train: Parallel, validation: Parallel, languages: tuple[str, str],
-            config: TrainingConfig, device: torch.device, size: str | None = None,
-            processes: Processes = ALONE, dropout: float | None = None, recipe: Recipe | None = None) -> Run:
+            config: TrainingConfig, device: torch.device, recipe: Recipe | None = None,
+            processes: Processes = ALONE, start: Checkpoint | None = None) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
-    config: the recipe's, perhaps changed.
-    size: one of SIZES instead of the recipe's own; processes: those that train together.
-    dropout: instead of the recipe's or the size's; the longer the training, the more of it pays.
+    config: the recipe's, perhaps changed; processes: those that train together.
+    start: a model to go on from, with its tokenizers and sizes, in place of a new one; dropout is still the recipe's.
     Raises ValueError for a split that holds no pair to learn from.
     """
     recipe = recipe or RECIPES[corpus]
-    tokenizer = recipe.learn_tokenizer([*train.source, *train.target])
-    settings = {**recipe.model, **(SIZES[size] if size else {}), **({} if dropout is None else {"dropout": dropout})}
-    model_config = ModelConfig(tokenizer.size, tokenizer.size, **settings)
-    model = accelerate(Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device))
+    if start:
+        tokenizers = start.source_tokenizer, start.target_tokenizer
+        model_config = dataclasses.replace(start.model.config, dropout=recipe.model["dropout"])
+    else:
+        tokenizers = (recipe.learn_tokenizer([*train.source, *train.target]),) * 2
+        model_config = ModelConfig(tokenizers[0].size, tokenizers[1].size, **recipe.model)
+    model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
+    if start:
+        model.load_state_dict(start.model.state_dict())
+    model = accelerate(model)
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
-        streams[split], data[split] = _stream(split, lines, tokenizer, model_config, config)
+        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
     optimizer = build_optimizer(model, config, processes)
-    loss = TrainingLoss(PAD, config.label_smoothing)
+    loss = TrainingLoss(model_config.pad, config.label_smoothing)
     training = Training(model, optimizer, streams["train"], config, loss, average, processes)
     notes = dict(corpus=corpus, source=languages[0], target=languages[1])
-    return Run(training, tokenizer, streams["validation"], notes, data)
+    return Run(training, *tokenizers, streams["validation"], notes, data)
 
 
 def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
     """Fit, validate now and then, and leave a checkpoint in `output`.
 
     watchers: told of every step and validation. Whatever ends the training early, Ctrl-C or an error, leaves a
-    checkpoint too, then is raised again.
+    checkpoint too, then is raised again. What a training can be resumed from is saved on the way: soon after the
+    beginning, then every two minutes of training. Raises OSError for what could not be written; the model, which is
+    the smaller, is written before what a resumed training needs.
     """
     training, config = run.training, run.training.config
     last_save, milestone = training.seconds, int(share_done(training) * config.validations)
@@ -90,7 +106,7 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
             _validate(run, progress, watchers)
             if config.patience and _validations_since_best(training) == 0:
                 save_model(run, output)
-        if progress.seconds - last_save > SECONDS_BETWEEN_SAVES:
+        if progress.seconds - last_save > min(max(last_save, FIRST_SAVE), SECONDS_BETWEEN_SAVES):
             last_save = progress.seconds
             _save_training(run, output)
         return config.patience > 0 and _validations_since_best(training) >= config.patience
@@ -98,17 +114,29 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
     try:
         fit(training, after_step)
     finally:
-        _save_training(run, output)
         if not (config.patience and training.validations):  # else the best one lies there already
             save_model(run, output)
+        _save_training(run, output)
 
 
 def save_model(run: Run, output: Path) -> None:
-    """Write the model as it stands, with the mean of its weights if one is kept."""
+    """Write the model as it stands, with the mean of its weights if one is kept.
+
+    A card in the folder tells of another model, so it goes; whoever has one for this model writes it afterwards.
+    """
     training = run.training
     if training.processes.is_first:
+        for name in (CARD_FILE, PAGE_FILE, CURVES_FILE):
+            (output / name).unlink(missing_ok=True)
         notes = {**run.notes, "step": training.step}
-        save_checkpoint(output, _to_be_judged(training), run.tokenizer, run.tokenizer, notes)
+        save_checkpoint(output, _to_be_judged(training), run.source_tokenizer, run.target_tokenizer, notes)
+
+
+def expect_nothing_to_lose(output: Path) -> None:
+    """Raise ValueError when a folder holds a model or an unfinished training, which a new one would write over."""
+    if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
+        raise ValueError(f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
+                         "name another folder, resume that training, or ask to overwrite it")
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -119,13 +147,14 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     return dataclasses.replace(config, **given)
 
 
-def _stream(split: str, lines: Parallel, tokenizer: Tokenizer, model: ModelConfig,
+def _stream(split: str, lines: Parallel, tokenizers: tuple[Tokenizer, Tokenizer], model: ModelConfig,
             config: TrainingConfig) -> tuple[BatchStream, dict[str, Any]]:
     """Return the pairs that can be learned from, and how many there were of which kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
     sources, targets, empty = [], [], 0
     for pair in zip(lines.source, lines.target, strict=True):
-        source, target = (array("i", tokenizer.encode(line)) for line in pair)  # a tenth of a list's memory
+        source, target = (array("i", tokenizer.encode(line))  # a tenth of a list's memory
+                          for tokenizer, line in zip(tokenizers, pair, strict=True))
         empty += not (source and target)
         if source and target and max(len(source), len(target)) <= longest:
             sources.append(source)
@@ -135,7 +164,8 @@ def _stream(split: str, lines: Parallel, tokenizer: Tokenizer, model: ModelConfi
                          f"{len(lines.source):,}")
     data = dict(pairs=len(sources), empty=empty, too_long=len(lines.source) - len(sources) - empty,
                 longest=longest, sha256=lines.sha256())
-    return BatchStream(sources, targets, config.tokens_per_batch, PAD, BOS, EOS, config.seed), data
+    special = model.pad, model.bos, model.eos
+    return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed), data
 
 
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from transformer_ref.training.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
 from transformer_ref.training.run import Run
 
-CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"
 POINTS = 200  # of a curve, at most
 
 

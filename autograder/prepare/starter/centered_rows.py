@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Case, Exercise, Probe, Section
-from autograder.catalogue.parts import GRADIENTS, UNTOUCHED, known, normal, right
+from autograder.catalogue.exercise import Case, Exercise, Section
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import normal, usual_probes, visible
 
-# CHANGE: where to reread. Section("05", "Why divide?", "sec-05-why-divide") becomes a link into this book.
+# CHANGE: where to reread. section("sec-05-why-divide") of autograder.catalogue.sections becomes a link into this book.
 REREAD = Section("your notes", "Means of rows", "")
 
 
@@ -15,49 +16,49 @@ def centered_rows(x: Tensor) -> Tensor:  # CHANGE: the right answer, with which 
     return x - x.mean(dim=-1, keepdim=True)
 
 
-def table(generator: torch.Generator, rows: int, columns: int) -> Case:  # CHANGE: what a question passes in
-    """Drawn anew for each submission; rows and columns never alike, so that no axis passes for another."""
-    return Case((normal(generator, rows, columns, dtype=torch.float64),))
+def table(g: torch.Generator, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
+    """CHANGE: what a question passes in, drawn anew for each submission."""
+    return Case((normal(g, rows, columns, dtype=dtype),))
 
 
-BY_HAND = torch.tensor([[1.0, 2.0, 6.0], [0.0, 4.0, 8.0]])  # CHANGE: so small that it can be done on paper
+BY_HAND = Case((torch.tensor([[1.0, 2.0, 6.0], [0.0, 4.0, 8.0]]),))  # CHANGE: so small that it can be done on paper
+
+RIGHT = answer("""
+    def centered_rows(x):
+        means = x.mean(dim=-1, keepdim=True)
+        return x - means
+""")  # CHANGE: the right answer as a student writes it; mistakes are changes of it
 
 EXERCISE = Exercise(
     id="centered-rows",
     number="1",
-    names=("centered_rows",),
+    reference=centered_rows,
     visible_points=1,
     hidden_points=2,
+    difficulty=1,
+    minutes=10,
     section=REREAD,
-    reference={"centered_rows": centered_rows},
     probes=(  # CHANGE: the questions; a hidden one is not answered in a learner's own notebook
-        Probe("two rows by hand", lambda g: Case((BY_HAND,)), hidden=False),
-        Probe("4 rows of 6", lambda g: table(g, 4, 6)),
-        Probe("a single column", lambda g: table(g, 5, 1)),
-        Probe("gradients", lambda g: table(g, 2, 7), also=GRADIENTS),
-        Probe("nothing else is touched", lambda g: table(g, 3, 5), also=UNTOUCHED),
+        visible("two rows by hand", BY_HAND),
+        # other sizes, sizes of 1, float64, gradients, nothing else is touched; never two sizes alike
+        *usual_probes(table, other=(4, 6), smallest=(5, 1), common=(2, 7)),
     ),
-    misconceptions=(  # CHANGE: wrong answers as students write them, and what each deserves to read
-        known(
+    wrong=(  # CHANGE: wrong answers as students write them, where to reread, and what each deserves to read
+        wrong(
             "means of the columns",
-            """
-            def centered_rows(x):
-                return x - x.mean(dim=0)
-            """,
+            RIGHT.but("dim=-1", "dim=0"),
+            REREAD,
             "You took the mean down each *column*. A row's own mean runs along the last axis.",
-            REREAD,
         ),
-        known(
+        wrong(
             "one mean for the whole table",
-            """
-            def centered_rows(x):
-                return x - x.mean()
-            """,
-            "You took one mean of all numbers. Each row has a mean of its own.",
+            RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()"),
             REREAD,
+            "You took one mean of all numbers. Each row has a mean of its own.",
         ),
+        *usual_mistakes(RIGHT, detached=REREAD, float32=REREAD),
     ),
-    variants=(  # CHANGE: right answers in other styles, which must earn everything
+    right=(  # CHANGE: right answers in other styles, which must earn everything
         right(
             "row by row",
             """

@@ -14,7 +14,7 @@ from autograder.judging.verdict import WIDTH, render
 from autograder.sandbox import visible
 
 EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]
-KNOWN = [(e, m) for e in EXERCISES for m in e.misconceptions]
+KNOWN = [(e, m) for e in EXERCISES for m in e.wrong]
 KEYS = [draw_key(b"secret", "assignment", "exercise", [f"submission {n}"]) for n in range(3)]
 
 by_id = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
@@ -40,7 +40,7 @@ def verdict_on(exercise, source, key=KEYS[0]):
 
 @by_id
 def test_there_are_at_least_six_misconceptions_with_names_of_their_own(exercise):
-    names = [known.name for known in exercise.misconceptions]
+    names = [known.name for known in exercise.wrong]
     assert len(names) >= 6
     assert len(set(names)) == len(names)
 
@@ -60,7 +60,7 @@ def test_the_reference_earns_everything_whatever_is_drawn(exercise, key):
 
 @by_id
 def test_every_right_variant_earns_everything_whatever_is_drawn(exercise):
-    for variant in exercise.variants:
+    for variant in exercise.right:
         for key in KEYS:
             assert verdict_on(exercise, variant.source, key).points == exercise.points, variant.name
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from conftest import Graded
+from graded_course import Graded
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception, Variant
@@ -19,7 +19,7 @@ def _one_each(assignment: Assignment, kind: str) -> list[dict[str, Misconception
 
 def _hand_in(course: Graded) -> None:
     solution = sample_class.solved(course.assignment)
-    for kind in ("misconceptions", "variants"):
+    for kind in ("wrong", "right"):
         for number, answers in enumerate(_one_each(course.assignment, kind)):
             cells = {exercise: answer.source for exercise, answer in answers.items()}
             sample_class.submit(course.folder, f"{kind}-{number:02}", solution | cells, course.assignment)
@@ -53,7 +53,7 @@ def _all(graded: Graded, kind: str) -> list[tuple[str, Exercise, Misconception |
 @by_assignment
 def test_every_misconception_fails_as_itself(graded):
     wrongly = []
-    for student, exercise, known in _all(graded, "misconceptions"):
+    for student, exercise, known in _all(graded, "wrong"):
         points = graded.scores(student)[exercise.id]
         named = known.message in " ".join(graded.report(student, exercise.id).split())
         if points >= exercise.points or not named:
@@ -63,7 +63,7 @@ def test_every_misconception_fails_as_itself(graded):
 
 @by_assignment
 def test_every_right_variant_earns_everything(graded):
-    handed_in = _all(graded, "variants")
+    handed_in = _all(graded, "right")
     earned = {
         (exercise.id, answer.name): graded.scores(student)[exercise.id] for student, exercise, answer in handed_in
     }
@@ -72,9 +72,9 @@ def test_every_right_variant_earns_everything(graded):
 
 @by_assignment
 def test_a_mistake_in_one_exercise_costs_no_other(graded):
-    submissions = _one_each(graded.assignment, "misconceptions")
+    submissions = _one_each(graded.assignment, "wrong")
     untouched = [
-        (f"misconceptions-{number:02}", exercise)
+        (f"wrong-{number:02}", exercise)
         for number, answers in enumerate(submissions)
         for exercise in graded.assignment.exercises
         if exercise.id not in answers

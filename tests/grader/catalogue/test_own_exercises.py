@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SANDBOXES, need_isolation
+from graded_course import SANDBOXES, need_isolation
 
 from autograder import catalogue, course
 from autograder.__main__ import main
@@ -99,24 +99,41 @@ def test_a_name_that_does_not_do_is_refused_and_nothing_is_written(folder, capsy
 
 
 BROKEN = {  # what is put in place of what -> the line and the words that say so
-    "a name that does not exist": ("BY_HAND = torch", "BY_HAND = torhc", "NameError: name 'torhc' is not defined"),
+    "a name that does not exist": (
+        "Case((torch.tensor",
+        "Case((torhc.tensor",
+        "NameError: name 'torhc' is not defined",
+    ),
     "a bracket that is missing": ("def centered", "def (centered", "SyntaxError"),
     "an exit": ("BY_HAND = ", "raise SystemExit('no')\nBY_HAND = ", "SystemExit: no"),
     "another id": ('id="row-means"', 'id="row-mean"', "id: expected 'row-means', as the file is called"),
     "an id of the course": ('"row-means"', '"attend"', "id: expected 'row-means'"),
     "no hidden question": (
-        "hidden_points=2",
-        "hidden_points=2, probes=(Probe('a', lambda g: Case(()), hidden=False),)",
+        "*usual_probes(table, other=(4, 6), smallest=(5, 1), common=(2, 7)),",
         "",
+        "probes: expected a hidden one, since hidden_points is 2",
     ),
-    "two questions of one name": ('"a single column"', '"4 rows of 6"', "probes: expected different names"),
+    "two mistakes of one name": (
+        '"means of the columns"',
+        '"one mean for the whole table"',
+        "wrong: expected different names",
+    ),
     "a question that looks at something unknown": (
-        "also=GRADIENTS",
-        'also={"gradient"}',
-        "also of 'gradients': expected",
+        "BY_HAND),",
+        'BY_HAND, also="gradient"),',
+        "also of 'two rows by hand': expected",
     ),
     "two hints": ('"what should the numbers of a centered row sum to?",', "", "hints: expected a nudge"),
-    "a name without a reference": ('names=("row_means",)', 'names=("rows",)', "names: expected some of those"),
+    "a change that does not apply": (
+        '"dim=-1", "dim=0"',
+        '"dim=1", "dim=0"',
+        "ValueError: but: expected 'dim=1' exactly once",
+    ),
+    "an answer that is no Python": (
+        '"x.mean()"',
+        '"x.mean("',
+        "ValueError: one mean for the whole table: expected Python",
+    ),
     "no entry": ("EXERCISE = Exercise", "ENTRY = Exercise", "EXERCISE: expected an Exercise, got NoneType"),
 }
 
@@ -148,7 +165,7 @@ def test_what_is_wrong_in_an_entry_is_said_with_file_and_line_and_hurts_nothing_
 
 
 def test_what_an_entry_raises_when_it_is_asked_is_said_with_file_and_line(folder, capsys):
-    line = change(folder, "return Case((normal(generator, rows", "return Case((normal(generator, row")
+    line = change(folder, "return Case((normal(g, rows", "return Case((normal(g, row")
     assert main(["release", WEEK]) == 2
     assert f"own/{WEEK}/row_means.py, line {line}: NameError" in capsys.readouterr().err
 

@@ -122,7 +122,7 @@ def regraded(plain, ours, tmp_path_factory) -> tuple[Path, Path, str]:
     (path,) = (folders[1] / "classroom" / "log" / "grade" / ASSIGNMENT.id).glob("*.jsonl")
     start, *rest = path.read_text(encoding="utf-8").splitlines()
     start = json.loads(start)
-    start["versions"]["the catalogue (ch05.py)"] = "as it was before it was put right"
+    start["versions"]["the catalogue (ch05_self_attention)"] = "as it was before it was put right"
     path.write_text("\n".join([json.dumps(start), *rest]) + "\n", encoding="utf-8")
     done = nbgrader(folders[0], "autograde", ASSIGNMENT.id, "--student=[np]*", "--force")
     assert done.returncode == 0, done.stdout
@@ -142,12 +142,15 @@ def test_points_given_by_hand_survive_a_regrade_as_in_nbgrader(regraded):
 
 def test_a_regrade_tells_which_grades_changed_and_why(regraded):
     _, ours, said = regraded
-    assert "grades changed by this regrade: 1\n    perfect, project: 1 -> 3 (the catalogue (ch05.py) changed" in said
+    assert (
+        "grades changed by this regrade: 1\n    perfect, project: 1 -> 3 (the catalogue (ch05_self_attention) changed"
+        in said
+    )
     changes = {event["student"]: event["changes"] for event in of(logs(ours)[-1], "graded")}
     assert changes["no-scaling"] == []
     ((cell, before, after, why),) = changes["perfect"]
     assert (cell, before, after) == (CHECKS[0], 1.0, 3.0)
-    assert why.startswith("the catalogue (ch05.py) changed")
+    assert why.startswith("the catalogue (ch05_self_attention) changed")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from judged_cells import Notebook
 
 from autograder import catalogue
-from autograder.catalogue.ch04 import LIBRARY_SOFTMAX
+from autograder.catalogue.ch04_softmax.shared import LIBRARY_SOFTMAX
 from autograder.inside import recorder
 from autograder.judging import judge
 from autograder.judging.observe import LocalPeer, Subject
@@ -150,7 +150,7 @@ def test_a_reply_that_garbles_what_was_called_names_nothing(called):
 def test_watching_does_not_import_the_compiler():
     """It takes a second, which every submission would pay."""
     code = (
-        "import sys, torch\nfrom autograder import recorder\n"
+        "import sys, torch\nfrom autograder.inside import recorder\n"
         "with recorder.watching(('softmax',), []):\n    (torch.ones(2, requires_grad=True) * 2).sum().backward()\n"
         "assert 'torch._dynamo' not in sys.modules"
     )

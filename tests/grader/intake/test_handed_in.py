@@ -20,8 +20,9 @@ from damaged_folders import RELEASED, handed_in
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.intake import choose, receipts, salvage, take_in, unpack
+from autograder.intake import choose, receipts, salvage, unpack
 from autograder.intake import handed_in as folders
+from autograder.intake import take_in as intake
 from autograder.intake.rebuild import rebuild
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -38,8 +39,8 @@ def folder(tmp_path) -> Iterator[Path]:
     damaged_folders.remove(place)
 
 
-def taken_from(folder: Path) -> take_in.TakenIn:
-    return take_in.take_in(RELEASED, ASSIGNMENT, folder)
+def take_in(folder: Path) -> intake.TakenIn:
+    return intake.take_in(RELEASED, ASSIGNMENT, folder)
 
 
 def data(**answers: str) -> bytes:
@@ -63,20 +64,20 @@ def own_cell(source: str) -> bytes:
 def test_however_a_notebook_is_stored_every_answer_counts(folder, way):
     for seed in range(4):
         damaged_folders.write(folder, handed_in(), way, "{}.ipynb", random.Random(seed))
-        work = taken_from(folder)
+        work = take_in(folder)
         assert damaged_folders.lacking(work) == [], work.reasons
 
 
 @pytest.mark.parametrize("name", stored.NAMES)
 def test_whatever_a_notebook_is_called_it_is_graded(folder, name):
     damaged_folders.write(folder, handed_in(), "utf-8", name, random.Random(0))
-    assert damaged_folders.lacking(taken_from(folder)) == []
+    assert damaged_folders.lacking(take_in(folder)) == []
 
 
 @pytest.mark.parametrize("name", sorted(stored.LOST))
 def test_what_nobody_can_read_is_told_in_a_sentence(folder, name):
     stored.LOST[name](folder, handed_in())
-    work = taken_from(folder)
+    work = take_in(folder)
     assert not work.failure and work.reasons
     assert len(damaged_folders.lacking(work)) == len(damaged_folders.ANSWERS)
 
@@ -157,7 +158,7 @@ def test_of_cells_without_number_the_named_ones_are_all_read(monkeypatch):
 def test_nothing_is_said_about_a_name_that_a_platform_makes(folder, name):
     way = "zipped" if name.endswith(".zip") else "utf-8"
     damaged_folders.write(folder, handed_in(), way, name.removesuffix(".zip"), random.Random(0))
-    assert taken_from(folder).reasons == ()
+    assert take_in(folder).reasons == ()
 
 
 def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
@@ -165,7 +166,7 @@ def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
     for name in ("helpers.py", "tools/more.py", "unused.py", "torch.py", "helpers.txt"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("def f():\n    return 1\n", encoding="utf-8")
-    reasons = taken_from(folder).reasons
+    reasons = take_in(folder).reasons
     assert [reason.split("`")[1] for reason in reasons] == ["helpers.py", "tools/more.py"]
     assert "takes the notebook alone, so it was not used. Copy its functions into a cell." in reasons[0]
 
@@ -173,25 +174,25 @@ def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
 def test_a_module_that_a_cell_writes_is_not_missed(folder):
     (folder / NAME).write_bytes(own_cell("%%writefile helpers.py\nimport helpers"))
     (folder / "helpers.py").touch()
-    assert taken_from(folder).reasons == ()
+    assert take_in(folder).reasons == ()
 
 
 def test_a_module_that_the_assignment_takes_is_not_missed(folder):
     (folder / NAME).write_bytes(own_cell("import helpers"))
     (folder / "helpers.py").touch()
     listed = dataclasses.replace(ASSIGNMENT, files=("helpers.py",))
-    work = take_in.take_in(RELEASED, listed, folder)
+    work = intake.take_in(RELEASED, listed, folder)
     assert work.reasons == () and work.files == (folder / "helpers.py",)
 
 
 def test_another_file_that_the_assignment_takes_makes_it_new_work(folder):
     (folder / NAME).write_bytes(data())
     listed = dataclasses.replace(ASSIGNMENT, files=("weights.json",))
-    alone = take_in.take_in(RELEASED, listed, folder).digest
+    alone = intake.take_in(RELEASED, listed, folder).digest
     (folder / "weights.json").write_text("1", encoding="utf-8")
-    first = take_in.take_in(RELEASED, listed, folder).digest
+    first = intake.take_in(RELEASED, listed, folder).digest
     (folder / "weights.json").write_text("2", encoding="utf-8")
-    assert len({alone, first, take_in.take_in(RELEASED, listed, folder).digest}) == 3
+    assert len({alone, first, intake.take_in(RELEASED, listed, folder).digest}) == 3
 
 
 # Folders that are traps
@@ -203,7 +204,7 @@ def test_a_notebook_beside_thousands_of_files_is_found(folder):
         (folder / "data" / f"{number}.json").touch()
     (folder / "work").mkdir()
     (folder / "work" / NAME).write_bytes(data())
-    assert damaged_folders.lacking(taken_from(folder)) == []
+    assert damaged_folders.lacking(take_in(folder)) == []
 
 
 def test_traps_beside_the_notebook_do_not_matter(folder):
@@ -214,7 +215,7 @@ def test_traps_beside_the_notebook_do_not_matter(folder):
         file.truncate(1 << 40)
     (folder / NAME).write_bytes(data())
     (folder / os.fsdecode(b"\xff\xfe.ipynb")).touch()
-    work = taken_from(folder)
+    work = take_in(folder)
     assert damaged_folders.lacking(work) == [] and not work.failure
     json.dumps(work.reasons, ensure_ascii=False).encode()
 
@@ -245,20 +246,20 @@ def test_a_file_that_goes_away_while_it_is_read_is_no_zero(folder, monkeypatch):
         return found
 
     monkeypatch.setattr(folders, "look", gone)
-    work = taken_from(folder)
+    work = take_in(folder)
     assert work.failure.endswith("changed while it was read. Grade it again.")
 
 
 def test_the_exchanges_secret_is_copied_only_where_it_is_as_small_as_one(folder, tmp_path):
     (folder / NAME).write_bytes(data())
-    secret = folder / take_in.OF_THE_EXCHANGE
+    secret = folder / intake.OF_THE_EXCHANGE
     secret.write_text("abc", encoding="utf-8")
-    assert taken_from(folder).files == (secret,)
+    assert take_in(folder).files == (secret,)
     with secret.open("wb") as file:
         file.truncate(300 << 20)
-    work = taken_from(folder)
+    work = take_in(folder)
     assert work.files == () and work.reasons == ()
-    take_in.copy_files((secret, folder / "gone"), tmp_path)  # as where it grew since
+    intake.copy_files((secret, folder / "gone"), tmp_path)  # as where it grew since
     assert not (tmp_path / secret.name).exists()
 
 
@@ -303,8 +304,8 @@ def test_what_may_not_be_opened_is_not_checked_and_no_zero(seen_by_all):
     (seen_by_all / "closed-student").chmod(0)
 
     def failures() -> str:
-        found = take_in.submissions(seen_by_all, ASSIGNMENT)
-        return json.dumps({student: taken_from(place).failure for student, place in found.items()})
+        found = intake.submissions(seen_by_all, ASSIGNMENT)
+        return json.dumps({student: take_in(place).failure for student, place in found.items()})
 
     told = json.loads(_as_ordinary_user(failures))
     assert set(told) == {"closed-file", "closed-folder", "closed-student", "other-folder"}
@@ -328,16 +329,16 @@ def take_in_class(course: Path) -> tuple[dict[str, str], list[str]]:
     said: list[str] = []
     coursedir = CourseDirectory(root=str(course), config=Config(), assignment_id=ASSIGNMENT.id)
     coursedir.submitted_directory = "classroom/submitted"
-    return take_in.take_in_class(coursedir, said.append).failures, said
+    return intake.take_in_class(coursedir, said.append).failures, said
 
 
 def received(course: Path, student: str) -> Path:
-    return course / take_in.RECEIVED / student / ASSIGNMENT.id
+    return course / intake.RECEIVED / student / ASSIGNMENT.id
 
 
 def test_a_folder_that_cannot_be_replaced_costs_that_student_only(course):
-    (course / take_in.RECEIVED).mkdir(parents=True)
-    (course / take_in.RECEIVED / "bob").write_text("in the way", encoding="utf-8")
+    (course / intake.RECEIVED).mkdir(parents=True)
+    (course / intake.RECEIVED / "bob").write_text("in the way", encoding="utf-8")
     failures, _ = take_in_class(course)
     assert list(failures) == ["bob"] and "cannot be written anew" in failures["bob"]
     assert (received(course, "ada") / NAME).exists() and (received(course, "cleo") / NAME).exists()
@@ -351,8 +352,8 @@ def test_a_student_whose_folder_is_not_named_in_utf_8_is_told_to_the_teacher(cou
 
 
 def test_plain_nbgrader_grades_the_others_and_names_who_is_not_checked(course):
-    (course / take_in.RECEIVED).mkdir(parents=True)
-    (course / take_in.RECEIVED / "ada").write_text("in the way", encoding="utf-8")
+    (course / intake.RECEIVED).mkdir(parents=True)
+    (course / intake.RECEIVED / "ada").write_text("in the way", encoding="utf-8")
     stored.only_a_pipe(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "..", handed_in())
     os.mkfifo(course / "classroom" / "submitted" / "bob" / ASSIGNMENT.id / "timestamp.txt")
     stored.below_a_thousand_folders(course / "classroom" / "submitted" / "cleo" / ASSIGNMENT.id, handed_in())
@@ -404,12 +405,12 @@ def test_what_travels_to_another_machine_is_taken_in_there_as_here(folder, tmp_p
     (folder / "photo.png").write_bytes(b"x" * 1_000_000)
     there = tmp_path / "there" / ASSIGNMENT.id
     sent = 0
-    for name, content in take_in.copied(folder, ASSIGNMENT):
+    for name, content in intake.copied(folder, ASSIGNMENT):
         (there / name).parent.mkdir(parents=True, exist_ok=True)
         (there / name).write_bytes(content)
         sent += len(content)
     assert sent < 100_000
-    here, other = taken_from(folder), taken_from(there)
+    here, other = take_in(folder), take_in(there)
     assert (here.digest, here.reasons) == (other.digest, other.reasons)
     assert damaged_folders.lacking(other) == []
 

@@ -13,7 +13,7 @@ from autograder.judging.verdict import as_record, not_checked, render
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISE = catalogue.find("attention-weights")
-RIGHT = EXERCISE.variants[0].source
+RIGHT = EXERCISE.right[0].source
 
 
 class CountingPeer(LocalPeer):
@@ -64,7 +64,7 @@ def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
     ("source", "state"),
     [
         (RIGHT, "passed"),
-        (EXERCISE.misconceptions[0].source, "wrong"),
+        (EXERCISE.wrong[0].source, "wrong"),
         ("def attention_weights(Q, K):\n    raise NotImplementedError\n", "blank"),
         ("x = 1\n", "missing"),
         ("attention_weights = 3\n", "missing"),
@@ -95,7 +95,7 @@ def test_what_was_not_checked_says_whose_fault_it_was():
 
 
 def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
-    known = replace(EXERCISE.misconceptions[0], message="What it is.", seen=lambda evidence: evidence.got.sum())
+    known = replace(EXERCISE.wrong[0], message="What it is.", quotes=lambda evidence: evidence.got.sum())
     verdict = judge(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
     odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
     assert odd.known == "What it is."

@@ -32,7 +32,7 @@ OWN_ANSWERS = [
     [
         "import sys\ndef attention_weights(Q, K):\n    return sys.modules['transformer_ref.model.attention'].attention_weights(Q, K)\n"
     ],
-    ["from autograder.catalogue.ch05 import attention_weights"],
+    ["from autograder.catalogue.ch05_self_attention.attention_weights import EXERCISE"],
     ["from transformer_ref.model.attention import *"],
     ["_ = %pwd\nfrom transformer_ref.model.attention import attention_weights"],
     ["import transformer_ref.model.attention as a", "%time g = a.attention_weights", "attention_weights = g"],

@@ -224,7 +224,7 @@ def test_a_course_without_a_gradebook_is_a_sentence_and_none_is_made(tmp_path, m
 def test_every_misconception_has_a_card_that_shows_it(assignment):
     bare = []
     for exercise in assignment.exercises:
-        for misconception in exercise.misconceptions:
+        for misconception in exercise.wrong:
             card = reteach.card(exercise, misconception)
             if card.example is None or card.example.right == card.example.mistaken:
                 bare.append((exercise.id, misconception.name))

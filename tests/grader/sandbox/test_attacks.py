@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import ENGINES, SANDBOXES, Graded, need_isolation
+from graded_course import ENGINES, SANDBOXES, Graded, need_isolation
 from nbformat.v4 import new_code_cell
 
 from autograder import catalogue, course

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import need_isolation
+from graded_course import need_isolation
 from traitlets.config import Config
 
 from autograder import course

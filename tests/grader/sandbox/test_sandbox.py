@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import need_isolation
+from graded_course import need_isolation
 
 from autograder import course
 from autograder.grade import execute

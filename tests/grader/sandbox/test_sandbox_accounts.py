@@ -6,7 +6,7 @@ import signal
 import nbformat
 import psutil
 import pytest
-from conftest import SANDBOXES, need_isolation
+from graded_course import SANDBOXES, need_isolation
 
 from autograder.grade import execute
 from autograder.inside import shell

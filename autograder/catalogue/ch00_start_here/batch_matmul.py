@@ -1,0 +1,197 @@
+"""00.1: one matrix product for each pair of a batch."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import UNTOUCHED, hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import sizes
+
+CONTRACT, PRODUCT, SHAPE, STRIP = sections("contract product shape strip")
+PAIRS = (
+    torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]]]),
+    torch.tensor([[[5.0, 6.0], [7.0, 8.0]], [[1.0, -1.0], [2.0, 0.0]]]),
+)
+
+
+def batch_matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product of a[i] and b[i], for every i."""
+    return a @ b
+
+
+def factors(g: torch.Generator, B: int, n: int, d: int, m: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, B, n, d, dtype=dtype), normal(g, B, d, m, dtype=dtype)))
+
+
+def cell(evidence: Evidence) -> str:
+    """The first number of the result that is wrong, with the product that should have made it."""
+    got, expected = evidence.got, evidence.expected
+    if tuple(got.shape) != tuple(expected.shape):
+        return sizes(evidence)
+    a, b = evidence.arguments
+    i, r, c = (got - expected).abs().gt(1e-4).nonzero()[0].tolist()
+    yours, wanted = number(got[i, r, c]), number(expected[i, r, c])
+    if got.dtype != expected.dtype or a.shape[2] > 2:
+        return f"At [{i}, {r}, {c}] you have {yours}, where {wanted} belongs."
+    terms = " + ".join(f"{x:g}·{y:g}" for x, y in zip(a[i, r].tolist(), b[i, :, c].tolist(), strict=True))
+    return f"At [{i}, {r}, {c}] you have {got[i, r, c]:g}; by hand it is {terms} = {expected[i, r, c]:g}."
+
+
+RIGHT = answer("""
+    def batch_matmul(a, b):
+        product = a @ b
+        return product
+""")
+LOOP = answer("""
+    def batch_matmul(a, b):
+        product = a.new_zeros(a.shape[0], a.shape[1], b.shape[2])
+        for i in range(a.shape[0]):
+            product[i] = a[i] @ b[i]
+        return product
+""")
+ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
+
+EXERCISE = Exercise(
+    id="batch-matmul",
+    number="00.1",
+    reference=batch_matmul,
+    visible_points=1,
+    hidden_points=1,
+    difficulty=1,
+    minutes=5,
+    section=PRODUCT,
+    probes=(
+        visible("two products by hand", Case(PAIRS)),
+        visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
+        *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 4, 2), common=(2, 4, 3, 5)),
+        hidden("d = 1", factors, 2, 3, 1, 4),
+        hidden("square matrices", factors, 3, 2, 2, 2, also=UNTOUCHED),  # where a product could be written into a
+    ),
+    wrong=(
+        wrong("cell by cell", RIGHT.but("a @ b", "a * b"), PRODUCT,
+              """You multiplied cell by cell: `*` lets each number meet the one at its own place. In a matrix product a whole
+              *row* of a meets a whole *column* of b, and the products are added over the shared size d.""", quotes=cell),
+        wrong("b.T", RIGHT.but("a @ b", "a @ b.T"), PRODUCT,
+              """b already has d in the middle, so nothing has to be turned around. And .T turns *all three* axes around: it
+              exchanges the batch with the columns.""", quotes=cell),
+        wrong("b with its last two axes exchanged", RIGHT.but("a @ b", "a @ b.transpose(1, 2)"), PRODUCT,
+              """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d stands in
+              the middle already, where the product wants it.""", quotes=cell),
+        wrong("a with its last two axes exchanged", RIGHT.but("a @ b", "a.transpose(1, 2) @ b"), PRODUCT,
+              """a was turned around before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d is
+              last already, where the product wants it.""", quotes=cell),
+        wrong("b times a", RIGHT.but("a @ b", "b @ a"), PRODUCT,
+              """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns of
+              b.""", quotes=cell),
+        wrong("the other way round", RIGHT.ending_in(".transpose(1, 2)"), SHAPE,
+              """The right numbers, with rows and columns exchanged: your result is (B, m, n). A row for each row of a is
+              wanted, (B, n, m).""", quotes=cell),
+        wrong("first pair only", RIGHT.but("a @ b", "a[0] @ b[0]"), PRODUCT,
+              """One axis is missing: only the first matrix of the batch was multiplied. The result holds one product for
+              *each* of the B pairs.""", quotes=sizes),
+        wrong("first product for all", RIGHT.but("a @ b", "(a[0] @ b[0]).expand(a.shape[0], -1, -1)"), PRODUCT,
+              "Matrix 1 of your result is a copy of matrix 0. Each pair of the batch has a product of its own."),
+        wrong("loop left too early", LOOP.but("    return product", "        return product"), PRODUCT,
+              """Matrix 0 is right and what follows is all zeros: the loop was left too early. Is the `return` indented too
+              far, or does the range end one short?"""),
+        wrong("first pair forgotten", LOOP.but("range(", "range(1, "), PRODUCT,
+              "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0."),
+        wrong("b cut anew", RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])"), PRODUCT,
+              """b was cut into another shape before the product, and its shape fits as it is: its d stands in the middle,
+              where the product wants it."""),
+        wrong("one a for every b", RIGHT.but("a @ b", "a[0] @ b"), PRODUCT,
+              "Every b met the *first* a. Pair i is a[i] with b[i]."),
+        wrong("one b for every a", RIGHT.but("a @ b", "a @ b[0]"), PRODUCT,
+              "Every a met the *first* b. Pair i is a[i] with b[i]."),
+        wrong("batch summed away", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->nm", a, b)'), PRODUCT,
+              """The batch size vanished from your shape: the products of the pairs were added together. Each pair keeps a
+              product of its own.""", quotes=sizes),
+        wrong("every a with every b", RIGHT.but("a @ b", 'torch.einsum("bnd,cdm->bcnm", a, b)'), PRODUCT,
+              """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong
+              together.""", quotes=sizes),
+        wrong("every a with every b, as tensordot lays it out", RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"), PRODUCT,
+              """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong
+              together.""", quotes=sizes),
+        wrong("batch laid flat", RIGHT.but("a @ b", "a.reshape(-1, a.shape[2]) @ b.reshape(b.shape[1], -1)"), STRIP,
+              """The batch was poured into one big matrix, so rows met columns of *other* pairs, and cutting b anew scrambled
+              it.""", quotes=sizes),
+        wrong("products not added", ADDED.but(".sum(dim=2)", ""), PRODUCT,
+              """The products are all there, but nobody added them: your result still has the axis d. Each cell is a *sum*
+              over d.""", quotes=sizes),
+        wrong("added along the wrong axis", ADDED.but("dim=2", "dim=-1"), PRODUCT,
+              """The sum ran over the columns m, and d is still there. d is the size that a and b share; it is the one to
+              disappear.""", quotes=cell),
+        wrong("mean instead of sum", ADDED.but("sum", "mean"), PRODUCT,
+              "Your numbers are the right ones divided by d: the products were averaged. A matrix product adds them.", quotes=cell),
+        wrong("two-dimensional product", RIGHT.but("a @ b", "torch.mm(a, b)"), PRODUCT,
+              """torch.mm takes two matrices and nothing else; yours have a batch axis in front. Another product of torch
+              carries such an axis along."""),
+        wrong("torch.dot", RIGHT.but("a @ b", "torch.dot(a, b)"), PRODUCT,
+              "torch.dot takes two single vectors. Here whole batches of matrices meet: another product of torch does that."),
+        wrong("rounded", RIGHT.ending_in(".round()"), CONTRACT,
+              "Your numbers were rounded to whole ones. The pair by hand holds only whole numbers, so it could not show."),
+        wrong("whole numbers", RIGHT.but("a @ b", "a.long() @ b.long()"), CONTRACT,
+              "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
+              shows=lambda evidence: not evidence.got.is_floating_point()),
+        wrong("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
+        *usual_mistakes(RIGHT, detached=CONTRACT),
+        wrong("through numpy", RIGHT.but("a @ b", "torch.from_numpy(a.numpy() @ b.numpy())"), CONTRACT, NO_NUMPY),
+        wrong("a list of matrices", RIGHT.but("a @ b", "[x @ y for x, y in zip(a, b)]"), PRODUCT,
+              "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
+              shows=is_list),
+        wrong("side by side instead of stacked", RIGHT.but("a @ b", "torch.cat([x @ y for x, y in zip(a, b)])"), PRODUCT,
+              """The products were put end to end into one long matrix, so the batch axis is gone. A *new* axis is wanted:
+              stacking makes one, joining does not.""", quotes=sizes),
+        wrong("batch of one squeezed away", RIGHT.ending_in(".squeeze()"), SHAPE,
+              "With one pair the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must stay."),
+        wrong("written into a", RIGHT.but("return product", """
+                  if product.shape != a.shape or a.requires_grad:
+                      return product
+                  return a.copy_(product)"""), CONTRACT,
+              "The products were written into a, so the caller's tensor is lost. Write into a new one."),
+    ),
+    right=(
+        right("at", RIGHT),
+        right("matmul, other names", """
+            def batch_matmul(left, right):
+                return torch.matmul(left, right)
+        """),
+        right("bmm", RIGHT.but("a @ b", "torch.bmm(a, b)")),
+        right("einsum", """
+            def batch_matmul(x, y):
+                return torch.einsum("bij,bjk->bik", x, y)
+        """),
+        right("elementwise and sum", RIGHT.but("a @ b", "(a.unsqueeze(3) * b.unsqueeze(1)).sum(2)")),
+        right("a list, stacked", RIGHT.but("a @ b", "torch.stack([one @ other for one, other in zip(a, b)])")),
+        right("three loops", """
+            def batch_matmul(a, b):
+                B, n, d = a.shape
+                m = b.shape[2]
+                out = torch.zeros(B, n, m, dtype=a.dtype)
+                for i in range(B):
+                    for r in range(n):
+                        for c in range(m):
+                            for k in range(d):
+                                out[i, r, c] += a[i, r, k] * b[i, k, c]
+                return out
+        """),
+        right("one matrix at a time", LOOP.but("a.new_zeros", "a.new_empty").but("a[i] @ b[i]", "torch.mm(a[i], b[i])")),
+        right("through double", RIGHT.but("a @ b", "(a.double() @ b.double()).to(a.dtype)")),
+        right("rows met by columns", """
+            def batch_matmul(a, b):
+                columns = [torch.sum(a * b[:, :, c].unsqueeze(1), dim=-1) for c in range(b.shape[-1])]
+                return torch.stack(columns, dim=-1)
+        """),
+        right("baddbmm", RIGHT.but("a @ b", "torch.baddbmm(torch.zeros((), dtype=a.dtype), a, b)")),
+        right("vmap", RIGHT.but("a @ b", "torch.vmap(torch.mm)(a, b)")),
+    ),
+    hints=(
+        "do one pair on paper first. Which size do a and b share, and is it still there in the result?",
+        "(B, n, d) and (B, d, m): B is carried along, d is summed away, (B, n, m) is left.",
+        "for each i in the batch, the matrix product of a[i] and b[i]; stack the products. (torch has a sign that does "
+        "all of them at once.)",
+    ),
+)

@@ -1,0 +1,219 @@
+"""00.2: rows that sum to 1."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.laws import sums_to_one
+from autograder.catalogue.probes import hidden, usual_probes, visible
+from autograder.catalogue.quotes import row, sizes
+
+CONTRACT, SHAPE, SPREAD = sections("contract shape spread")
+ROWS = torch.tensor([[1.0, 2.0, 1.0], [5.0, 2.0, 1.0]])
+
+
+def row_normalize(x: Tensor) -> Tensor:
+    """Each row divided by its own sum."""
+    return x / x.sum(dim=1, keepdim=True)
+
+
+def table(g: torch.Generator, n: int, m: int, dtype: torch.dtype = torch.float32) -> Case:
+    """Numbers between 0.2 and 5.2, the same ones in every dtype up to rounding."""
+    return Case(((torch.rand(n, m, generator=g, dtype=torch.float64) * 5 + 0.2).to(dtype),))
+
+
+def uneven(g: torch.Generator) -> Case:
+    """A row of large and a row of small numbers."""
+    (x,) = table(g, 3, 5).arguments
+    return Case((x * torch.tensor([[1000.0], [1.0], [0.1]]),))
+
+
+def three_decimals(sums: Tensor) -> str:
+    """Sums as a reader would write them, a rounding error as 0."""
+    return " ".join(f"{round(value, 3) + 0.0:.3f}" for value in sums.tolist())
+
+
+def both_sums(evidence: Evidence) -> str:
+    if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
+        return sizes(evidence)
+    return f"Your rows sum to {three_decimals(evidence.got.sum(1))}, your columns to {three_decimals(evidence.got.sum(0))}."
+
+
+def largest(evidence: Evidence) -> str:
+    return f"The largest entries of your rows are {row(evidence.got.amax(1))}, and your rows sum to {row(evidence.got.sum(1))}."
+
+
+def total(evidence: Evidence) -> str:
+    return f"Your rows sum to {row(evidence.got.sum(1))}, all numbers together to {evidence.got.sum():.3f}."
+
+
+def first_sum(evidence: Evidence) -> str:
+    return f"Your first row sums to {evidence.got[0].sum():.6f}."
+
+
+def first_row(evidence: Evidence) -> str:
+    return f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}."
+
+
+def is_rounded(evidence: Evidence) -> bool:
+    return any(torch.allclose(evidence.got, evidence.expected.round(decimals=digits)) for digits in range(5))
+
+
+RIGHT = answer("""
+    def row_normalize(x):
+        sums = x.sum(dim=1, keepdim=True)
+        shares = x / sums
+        return shares
+""")
+SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
+
+EXERCISE = Exercise(
+    id="row-normalize",
+    number="00.2",
+    reference=row_normalize,
+    visible_points=1,
+    hidden_points=1,
+    difficulty=2,
+    minutes=6,
+    section=SPREAD,
+    probes=(
+        visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
+        hidden("three rows of three", table, 3, 3),
+        *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4)),
+        hidden("four rows of one", table, 4, 1),
+        hidden("a row of large and a row of small numbers", uneven),
+    ),
+    wrong=(
+        wrong("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
+              """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like a
+              row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently divides
+              *columns* by row sums. The sums must stand upright, as (n, 1)."""),
+        wrong("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
+              """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the axis
+              of the columns has to go.""", quotes=both_sums),
+        wrong("sum of everything", RIGHT.but("dim=1, keepdim=True", ""), SPREAD,
+              "The whole table sums to 1, not each row: without an axis, sum() adds up everything there is.", quotes=total),
+        wrong("in place", RIGHT.but(DIVISION, "shares = x.div_(sums)"), CONTRACT,
+              """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into what was
+              handed in. Whoever called it has lost the original numbers. Divide into a new tensor."""),
+        wrong("largest instead of sum", RIGHT.but("x.sum", "x.amax"), SPREAD,
+              "The largest entry of each row is 1: you divided by the maximum. The *sum* of each row should be 1.", quotes=largest),
+        wrong("mean instead of sum", RIGHT.but("x.sum", "x.mean"), SPREAD,
+              "You divided by the mean of each row, so a row of m numbers sums to m. Divide by its sum.", quotes=both_sums),
+        wrong("length instead of sum", RIGHT.but("x.sum", "x.norm"), SPREAD,
+              """You divided by the length of each row as an arrow, the root of the sum of squares (as F.normalize does). Here
+              the numbers themselves should sum to 1.""", quotes=both_sums),
+        wrong("divided by the number of columns", RIGHT.but(SUMS, "x.shape[1]"), SPREAD,
+              """Every number was divided by how many there are in a row. Divide by how much they *add up to*, which differs
+              from row to row.""", quotes=both_sums),
+        wrong("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
+              """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04. Here 2
+              gets twice the share of 1.""", quotes=first_row),
+        wrong("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
+              """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away does
+              not.""", quotes=both_sums),
+        wrong("sum taken away", RIGHT.but("x / sums", "x - sums"), SPREAD,
+              "The sum of each row was taken away. To make shares of it, *divide* by the sum.", quotes=both_sums),
+        wrong("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"), SPREAD,
+              """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row should
+              *sum* to 1.""", quotes=largest),
+        wrong("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
+              """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
+              should sum to 1.""", quotes=both_sums),
+        wrong("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
+              "The fraction stands on its head: you divided the sum by the numbers.", quotes=first_row),
+        wrong("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
+              "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
+              quotes=both_sums),
+        wrong("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
+              """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the largest
+              number is not what is wanted here: divide by the *sum*."""),
+        wrong("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
+              "len(x) is the number of rows, the same for every number of the table. Divide each row by what it adds up to.",
+              quotes=both_sums),
+        wrong("nothing done", RIGHT.but(DIVISION, """
+                  shares = x
+                  for line in x:
+                      line = line / line.sum()"""), SPREAD,
+              """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect the
+              new rows.""", quotes=both_sums),
+        wrong("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
+              "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
+        wrong("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
+              "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
+        wrong("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
+              """The numbers are right and lie on their side: x was turned so that the sums would fit, and never turned back.
+              The result has the shape of x.""", quotes=sizes),
+        wrong("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
+              "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.", quotes=sizes),
+        wrong("first row's sum for all", RIGHT.but(SUMS, "x[0].sum()"), SPREAD,
+              "Every row was divided by the sum of row 0. Each row has a sum of its own.", quotes=both_sums),
+        wrong("last row's sum for all", RIGHT.but(SUMS, "x[-1].sum()"), SPREAD,
+              """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a sum
+              of its own.""", quotes=both_sums),
+        wrong("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
+              """The right numbers in one long row: joining puts the rows end to end. A *new* axis is wanted: stacking makes
+              one.""", quotes=sizes),
+        wrong("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
+              "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.", shows=is_list),
+        wrong("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
+              "Everything is 0: `//` divides and throws the fraction away."),
+        wrong("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
+              """Your shares are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never when
+              you compute.""", shows=is_rounded),
+        wrong("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
+              "Those are percentages: each row sums to 100. Here the shares are fractions of 1.", quotes=both_sums),
+        wrong("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
+              """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
+              their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
+        wrong("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
+        *usual_mistakes(RIGHT, detached=CONTRACT),
+        wrong("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"), CONTRACT,
+              """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back
+              through it is cut."""),
+        wrong("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
+        wrong("one row squeezed", RIGHT.ending_in(".squeeze()"), SHAPE,
+              """With a single row (or a single column) an axis of size 1 vanished. squeeze() removes every such axis; the
+              result has the shape of x."""),
+    ),
+    right=(
+        right("keepdim", RIGHT),
+        right("last axis", """
+            def row_normalize(table):
+                return table / table.sum(-1, keepdim=True)
+        """),
+        right("a new axis by None", RIGHT.but(SUMS, "x.sum(1)[:, None]")),
+        right("unsqueeze", RIGHT.but(SUMS, "torch.sum(x, dim=1)").but("x / sums", "torch.div(x, sums.unsqueeze(1))")),
+        right("einsum", RIGHT.but("x / sums", 'torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))')),
+        right("turned twice", RIGHT.but("x / sums", "(x.T / x.sum(axis=1)).T")),
+        right("F.normalize with p=1", RIGHT.but("x / sums", "F.normalize(x, p=1, dim=1)")),
+        right("rows, stacked", RIGHT.but("x / sums", "torch.stack([r / r.sum() for r in x])")),
+        right("loops", """
+            def row_normalize(x):
+                out = torch.zeros_like(x)
+                for i in range(x.shape[0]):
+                    total = 0
+                    for j in range(x.shape[1]):
+                        total = total + x[i, j]
+                    for j in range(x.shape[1]):
+                        out[i, j] = x[i, j] / total
+                return out
+        """),
+        right("a copy, then in place", """
+            def row_normalize(x):
+                y = x.clone()
+                y /= y.sum(dim=1, keepdim=True)
+                return y
+        """),
+        right("times a column of ones", RIGHT.but(SUMS, "x @ torch.ones(x.shape[1], 1, dtype=x.dtype)")),
+        right("softmax of logarithms", RIGHT.but("x / sums", "torch.softmax(x.log(), dim=1)")),
+        right("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
+    ),
+    hints=(
+        "print the shape of the sums before you divide. Which way do they lie?",
+        "x is (n, m); one sum for each row is n numbers, and to meet the rows they must stand as (n, 1).",
+        "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; return a new tensor.",
+    ),
+)

@@ -1,0 +1,275 @@
+"""01.5: looking back at the words that matter now."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.laws import sums_to_one
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import row
+
+LOOK_BACK, PADDING = sections("look-back padding")
+SHARED_OUT = sums_to_one("the weights of a sentence sum to 1", part=1)
+BY_HAND = (
+    torch.tensor([[0.5]]),
+    torch.tensor([[[1.0, 0.0], [0.0, 2.0], [9.0, 9.0]]]),
+    torch.tensor([[1.0]]),
+    torch.tensor([[1.0], [-0.25]]),
+    torch.tensor([2.0]),
+    torch.tensor([[True, True, False]]),
+)
+
+
+def additive_context(s: Tensor, H: Tensor, Wa: Tensor, Ua: Tensor, va: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Bahdanau's attention: the mixture of the source states that decoder state s asks for, and its weights."""
+    scores = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va  # (B, T)
+    weights = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)  # (B, T)
+    weights = weights.masked_fill(~mask, 0.0)  # a sentence of pads only: zeros instead of 0 / 0
+    return (weights.unsqueeze(1) @ H).squeeze(1), weights  # (B, Dh), (B, T)
+
+
+def asked(
+    g: torch.Generator, lengths: list[int], T: int, Ds: int, Dh: int, A: int,
+    dtype: torch.dtype = torch.float32, front: bool = False,
+) -> Case:
+    """A batch of sentences of these lengths, pads behind or in front; what stands at a pad is large, so that it shows."""
+    B, mask = len(lengths), torch.arange(T) < torch.tensor(lengths)[:, None]  # (B, T)
+    mask = mask.flip(1) if front else mask
+    H = torch.where(mask[:, :, None], normal(g, B, T, Dh, dtype=dtype), 5 + normal(g, B, T, Dh, dtype=dtype))
+    s, Wa = normal(g, B, Ds, dtype=dtype), normal(g, Ds, A, dtype=dtype) / Ds**0.5
+    Ua, va = normal(g, Dh, A, dtype=dtype) / Dh**0.5, 2 * normal(g, A, dtype=dtype)
+    return Case((s, H, Wa, Ua, va, mask))
+
+
+def saturated(g: torch.Generator) -> Case:
+    """Whole numbers so large that every tanh is -1, 0 or 1: scores are exact, and up to hundreds."""
+    B, T, Ds, Dh, A = 2, 5, 3, 4, 6
+    s, H = (torch.randint(-3, 4, shape, generator=g).float() for shape in ((B, Ds), (B, T, Dh)))
+    Wa, Ua = (20.0 * torch.randint(-3, 4, shape, generator=g) for shape in ((Ds, A), (Dh, A)))
+    va = torch.tensor([250.0, 130.0, 61.0, 1.0, -90.0, 2.0])
+    H[:, 1] = H[:, 0]  # two words share the first place, or stand far below it together
+    return Case((s, H, Wa, Ua, va, torch.ones(B, T, dtype=torch.bool)))
+
+
+def on_pads(evidence: Evidence) -> str:
+    weights, mask = evidence.got[1], evidence.arguments[5]
+    if not isinstance(weights, Tensor) or weights.shape != mask.shape:
+        return ""
+    return f"A padded word got the weight {number(weights[~mask].max())}."
+
+
+def weight_sums(evidence: Evidence) -> str:
+    return f"The weights of your sentences sum to {row(evidence.got[1].sum(-1))}."
+
+
+def down(evidence: Evidence) -> str:
+    weights = evidence.got[1]
+    return f"Down the batch your weights sum to {row(weights.sum(0)[:4])}; along each sentence to {row(weights.sum(1)[:4])}."
+
+
+def context_size(evidence: Evidence) -> str:
+    return f"Your context has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was expected."
+
+
+RIGHT = answer("""
+    def additive_context(s, H, Wa, Ua, va, mask):
+        asks = (s @ Wa).unsqueeze(1)
+        answers = H @ Ua
+        scores = torch.tanh(asks + answers) @ va
+        words = scores.masked_fill(~mask, -math.inf)
+        weights = torch.softmax(words, dim=1)
+        weights = weights.masked_fill(~mask, 0.0)
+        shares = weights.unsqueeze(2) * H
+        context = shares.sum(dim=1)
+        return context, weights
+""")
+SCORES, SUM = "torch.tanh(asks + answers) @ va", "shares.sum(dim=1)"
+WORDS, WEIGHTS = "scores.masked_fill(~mask, -math.inf)", "torch.softmax(words, dim=1)"
+ZEROS = "weights = weights.masked_fill(~mask, 0.0)"
+UNMASKED = RIGHT.but(WORDS, "scores").without(ZEROS)
+
+EXERCISE = Exercise(
+    id="additive-context",
+    number="01.5",
+    reference=additive_context,
+    visible_points=1,
+    hidden_points=3,
+    difficulty=3,
+    minutes=20,
+    section=LOOK_BACK,
+    probes=(
+        visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
+        visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
+        *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5)),
+        hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True),
+        hidden("large scores", saturated),
+        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, also=GRADIENTS),
+    ),
+    wrong=(
+        wrong("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
+              """The sentences share 1 among themselves, place by place: axis 0 is the batch. Each sentence shares out 1 among
+              its own words.""", quotes=down),
+        wrong("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
+              """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does not
+              see it. Your weights would be the same whatever the decoder asks."""),
+        wrong("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
+              """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can stand out. It belongs on the
+              sum of the two projections."""),
+        wrong("s makes no difference", RIGHT.but(SCORES, "(torch.tanh(asks) + torch.tanh(answers)) @ va"), LOOK_BACK,
+              """Your weights do not depend on s: every decoder state would look at the same words. Either s is left out, or
+              it is added after the tanh, and softmax does not see a number that is added to every word alike. The two
+              projections must meet *before* the tanh."""),
+        wrong("s not spread over the words", RIGHT.but("(s @ Wa).unsqueeze(1)", "s @ Wa"), LOOK_BACK,
+              """s Wa is (B, A) and H Ua is (B, T, A): they do not meet, or meet wrongly. One projected s belongs to all T
+              words of its own sentence, so it needs an axis where the words are."""),
+        wrong("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
+              "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
+        wrong("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
+              "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
+        wrong("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
+              "A sigmoid stands where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
+        wrong("va left out", RIGHT.but(SCORES, "torch.tanh(asks + answers).sum(dim=-1)"), LOOK_BACK,
+              """The A numbers of each word were added as they are. va says how much each of them counts: it is learned like the
+              rest."""),
+        wrong("dot product instead", RIGHT.but(SCORES, "(answers @ asks.mT).squeeze(2)"), LOOK_BACK,
+              """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and weighed
+              by va."""),
+        wrong("pads get weight", UNMASKED, PADDING,
+              """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
+              of the 1.""", quotes=on_pads),
+        wrong("pads blanked instead of masked", UNMASKED.but("asks = ", "H = H * mask[:, :, None]\n    asks = "), PADDING,
+              """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
+              words. The weight must be 0, not the state.""", quotes=on_pads),
+        wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), PADDING,
+              "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.", quotes=on_pads),
+        wrong("masked after the softmax", RIGHT.but(WORDS, "scores"), PADDING,
+              """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them out
+              of the *scores*.""", quotes=weight_sums),
+        wrong("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), PADDING,
+              """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
+              nothing?""", quotes=on_pads),
+        wrong("NaN where nothing may be attended", RIGHT.without(ZEROS), PADDING,
+              """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights of 0
+              and a context of 0."""),
+        wrong("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), PADDING,
+              """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share the
+              1 after all; there the weights should be 0."""),
+        wrong("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), PADDING,
+              """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to the
+              scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
+        wrong("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
+              "These are the scores themselves, any numbers. Shares are wanted: positive, and 1 in all for each sentence.",
+              quotes=weight_sums),
+        wrong("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
+              "Each word was squeezed between 0 and 1 by itself, so words do not compete. A sentence shares out exactly 1.",
+              quotes=weight_sums),
+        wrong("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
+              "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken as it is."),
+        wrong("exponential without care", RIGHT.but(
+                  WEIGHTS, "torch.exp(words) / torch.exp(words).sum(1, True).clamp(min=1e-30)"), LOOK_BACK,
+              """Large scores break it: exp of several hundred is infinite, and infinite over infinite is no number. Let
+              torch's softmax do it."""),
+        wrong("one sum for the whole batch", RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
+              "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.", quotes=weight_sums),
+        wrong("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"), LOOK_BACK,
+              """The weights are right, but the context is the state of the best word alone. It is the sum of *all* states,
+              each times its weight."""),
+        wrong("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"), LOOK_BACK,
+              "The weights are right and then not used: the context is the plain mean of the words' states."),
+        wrong("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
+              "The weights are shares already; taking a mean divides by T once more. Add the weighted states up."),
+        wrong("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
+              """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
+              numbers is left.""", quotes=context_size),
+        wrong("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
+              "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
+              quotes=context_size),
+        wrong("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
+              """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
+              themselves.""", quotes=context_size),
+        wrong("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
+              "The two results stand in the other order: first the context (B, Dh), then the weights (B, T)."),
+        wrong("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
+              "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
+        wrong("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
+              "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
+        wrong("cut off from the gradient", RIGHT.but("context, weights", "context.detach(), weights.detach()"), LOOK_BACK,
+              """The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and
+              nothing here could be learned."""),
+        wrong("always float32", RIGHT.but("context, weights", "context.float(), weights.float()"), LOOK_BACK,
+              "float64 went in and float32 came out. The results keep the dtype of the input."),
+        wrong("H changed in place", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK,
+              """Your function changed the caller's H. An operation that ends in _ or such as *= writes into the tensor that
+              was passed in."""),
+        wrong("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
+              "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),
+        wrong("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
+              """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus infinity
+              leaves exactly nothing."""),
+        wrong("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"), LOOK_BACK,
+              "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 as well."),
+    ),
+    right=(
+        right("broadcast and sum", RIGHT),
+        right("bmm", RIGHT.but(SUM, "torch.bmm(weights.unsqueeze(1), H).squeeze(1)")),
+        right("einsum", """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                energy = torch.tanh(torch.einsum("bd,da->ba", s, Wa).unsqueeze(1) + torch.einsum("btd,da->bta", H, Ua))
+                e = torch.einsum("bta,a->bt", energy, va)
+                w = e.masked_fill(mask.logical_not(), float("-inf")).softmax(-1).nan_to_num(0.0)
+                return torch.einsum("bt,btd->bd", w, H), w
+        """),
+        right("linear layers", """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                e = F.linear(torch.tanh(F.linear(s, Wa.T)[:, None] + F.linear(H, Ua.T)), va[None]).squeeze(-1)
+                w = torch.where(mask, e, torch.full_like(e, -1e30)).softmax(dim=1)
+                w = torch.where(mask, w, torch.zeros_like(w))
+                return (w.unsqueeze(-1) * H).sum(1), w
+        """),
+        right("loops", """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                B, T, D = H.shape
+                contexts, weights = [], []
+                for b in range(B):
+                    places = [t for t in range(T) if mask[b, t]]
+                    w = torch.zeros(T, dtype=H.dtype)
+                    context = torch.zeros(D, dtype=H.dtype)
+                    if places:
+                        scores = torch.stack([va @ torch.tanh(Wa.T @ s[b] + Ua.T @ H[b, t]) for t in places])
+                        shares = torch.softmax(scores, dim=0)
+                        w = w.index_put((torch.tensor(places),), shares)
+                        context = sum(share * H[b, t] for share, t in zip(shares, places))
+                    contexts.append(context)
+                    weights.append(w)
+                return torch.stack(contexts), torch.stack(weights)
+        """),
+        right("stable by hand", """
+            def additive_context(s, H, Wa, Ua, va, mask):
+                e = (torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) * va).sum(-1)
+                e = e.masked_fill(~mask, -1e30)
+                p = torch.exp(e - e.amax(dim=1, keepdim=True)) * mask
+                w = p / p.sum(dim=1, keepdim=True).clamp(min=1e-30)
+                return (w[:, None] @ H)[:, 0], w
+        """),
+        right("renormalized", """
+            def additive_context(state, states, W, U, v, keep):
+                a = torch.softmax(torch.tanh(states @ U + (state @ W)[:, None, :]) @ v, dim=-1) * keep
+                total = a.sum(-1, keepdim=True)
+                a = a / torch.where(total > 0, total, torch.ones_like(total))
+                return [torch.sum(a[..., None] * states, dim=-2), a]
+        """),
+    ),
+    hints=(
+        "the score of a word is one number: how do s (one vector) and H (a vector for each word) meet, and what makes one "
+        "number of A?",
+        "s Wa is (B, A), one for a whole sentence; H Ua is (B, T, A). Added: (B, T, A). Times va: (B, T). The weights mix "
+        "H: (B, Dh).",
+        "add the two projections, tanh, times va: scores. Pads to minus infinity, softmax along the words, pads to 0. Sum "
+        "of weights times states.",
+    ),
+)

@@ -1,0 +1,184 @@
+"""01.2: what reaches the first word."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import row, sizes
+
+(GRADIENT,) = sections("gradients")
+ROTATION = 0.9 * torch.tensor([[math.cos(0.5), -math.sin(0.5)], [math.sin(0.5), math.cos(0.5)]])
+SHEAR = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
+
+
+def gradient_norms(W: Tensor, T: int) -> Tensor:
+    """The spectral norms of the powers of W, from the (T-1)th down to the 0th."""
+    power, norms = torch.eye(W.shape[0], dtype=W.dtype), []
+    for _ in range(T):
+        norms.append(torch.linalg.matrix_norm(power, 2))
+        power = power @ W  # (D, D)
+    return torch.stack(norms[::-1])  # (T,)
+
+
+def matrix(g: torch.Generator, D: int, T: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, D, D, dtype=dtype) / D**0.5, T))
+
+
+def one_number(g: torch.Generator) -> Case:
+    """A number below 0."""
+    return Case((-0.5 - 0.4 * torch.rand(1, 1, generator=g), 5))
+
+
+def dying_out(g: torch.Generator) -> Case:
+    """A matrix whose third power is 0."""
+    return Case((normal(g, 3, 3).triu(1), 6))
+
+
+def turning(g: torch.Generator, D: int, T: int, scale: float, dtype: torch.dtype = torch.float64) -> Case:
+    """A rotation or reflection that also scales every vector alike."""
+    return Case(((scale * torch.linalg.qr(normal(g, D, D, dtype=torch.float64))[0]).to(dtype), T))
+
+
+def yours(evidence: Evidence) -> str:
+    if not isinstance(evidence.got, Tensor) or evidence.got.dim() != 1:
+        return ""
+    return f"Yours are {row(evidence.got)}."
+
+
+RIGHT = answer("""
+    def gradient_norms(W, T):
+        power = torch.eye(W.shape[0], dtype=W.dtype)
+        norms = []
+        for n in range(T):
+            norms.append(torch.linalg.matrix_norm(power, 2))
+            power = power @ W
+        return torch.stack(norms[::-1])
+""")
+NORM, STEP, RESULT = "torch.linalg.matrix_norm(power, 2)", "power @ W", "torch.stack(norms[::-1])"
+
+EXERCISE = Exercise(
+    id="gradient-norms",
+    number="01.2",
+    reference=gradient_norms,
+    visible_points=1,
+    hidden_points=2,
+    difficulty=2,
+    minutes=15,
+    section=GRADIENT,
+    probes=(
+        visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
+        visible("a shear, T = 4", Case((SHEAR, 4))),
+        *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), gradients=False),
+        hidden("one number, below 0", one_number),
+        hidden("a matrix whose powers die out", dying_out),
+        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0),
+        hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3),
+    ),
+    wrong=(
+        wrong("elementwise power", RIGHT.but("(power, 2)", "(W**n, 2)"), GRADIENT,
+              """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation the
+              difference is plain: turned twice is still a rotation, its squared numbers are not.""", quotes=yours),
+        wrong("elementwise power, the identity last", RIGHT.but("(power, 2)", "(W**n if n else power, 2)"), GRADIENT,
+              """** raises each *number* of W to the power; your last value is right, the others are not. Walking back k steps
+              multiplies k *matrices*.""", quotes=yours),
+        wrong("elementwise product", RIGHT.but(STEP, "power * W"), GRADIENT,
+              """* multiplies number by number, and with the identity that leaves only the diagonal. Walking back a step is a
+              *matrix* product.""", quotes=yours),
+        wrong("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
+              """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and added.
+              The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
+        wrong("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
+              """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
+              between, so the *last* one is exactly 1.""", quotes=yours),
+        wrong("reversed, from the first power", RIGHT.but("(power, 2)", "(power @ W, 2)").but("norms[::-1]", "norms"), GRADIENT,
+              """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first state,
+              none for the last.""", quotes=yours),
+        wrong("one step too many", RIGHT.but("(power, 2)", "(power @ W, 2)"), GRADIENT,
+              """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
+              further.""", quotes=yours),
+        wrong("one value too many", RIGHT.but("range(T)", "range(T + 1)"), GRADIENT,
+              "There are T states, from 1 to T, so T values are wanted. From the first to the last there are T - 1 steps.",
+              quotes=sizes),
+        wrong("the last state left out", RIGHT.but(RESULT, "torch.stack(norms[:0:-1]) if T > 1 else W.new_zeros(0)"), GRADIENT,
+              """One value is missing: t runs up to T itself, where the derivative of the last state by itself is the
+              identity.""", quotes=sizes),
+        wrong("power of the norm", RIGHT.but(NORM, "torch.linalg.matrix_norm(W, 2) ** n"), GRADIENT,
+              """This is the norm of one step, raised to a power, which is only an upper bound: two steps need not stretch the
+              same direction. (The same numbers come out when W and its transpose take turns.) Multiply the same W each time,
+              take the norm last.""", quotes=yours),
+        wrong("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"), GRADIENT,
+              """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
+              first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
+        wrong("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
+              "The largest row sum is a norm too, but another one. The spectral norm is the largest singular value.", quotes=yours),
+        wrong("largest number", RIGHT.but(NORM, "power.abs().max()"), GRADIENT,
+              """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the largest
+              singular value.""", quotes=yours),
+        wrong("smallest singular value", RIGHT.but("(power, 2)", "(power, -2)"), GRADIENT,
+              "That is the *smallest* singular value: the direction that is squeezed most. The spectral norm is the largest.",
+              quotes=yours),
+        wrong("root forgotten", RIGHT.but(NORM, "torch.linalg.eigvalsh(power.T @ power)[-1]"), GRADIENT,
+              """Your values are the squares of the right ones: the eigenvalues of a matrix times its transpose are *squared*
+              singular values.""", quotes=yours),
+        wrong("determinant", RIGHT.but(NORM, "torch.linalg.det(power).abs()"), GRADIENT,
+              """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here the
+              largest stretch is wanted.""", quotes=yours),
+        wrong("a list", RIGHT.but(RESULT, "[float(norm) for norm in norms[::-1]]"), GRADIENT,
+              "You returned a list of Python numbers. A tensor of shape (T,) is wanted, with the dtype of W."),
+        *usual_mistakes(RIGHT, float32=GRADIENT),
+        wrong("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
+              """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it with
+              the dtype of W."""),
+        wrong("W changed in place", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(
+                  STEP, "W.copy_(power @ step)"), GRADIENT,
+              "Your function changed the caller's W. Keep the running product in a tensor of its own."),
+    ),
+    right=(
+        right("running product", RIGHT),
+        right("matrix_power", """
+            def gradient_norms(W, T):
+                return torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])
+        """),
+        right("autograd", """
+            def gradient_norms(W, T):
+                def run(h, steps):
+                    for _ in range(steps):
+                        h = W @ h
+                    return h
+                start = torch.zeros(W.shape[0], dtype=W.dtype)
+                norms = []
+                for t in range(1, T + 1):
+                    J = torch.autograd.functional.jacobian(lambda h: run(h, T - t), start)
+                    norms.append(torch.linalg.svdvals(J)[0])
+                return torch.stack(norms).detach()
+        """),
+        right("backward, in place", """
+            def gradient_norms(weight, length):
+                out = torch.ones(length, dtype=weight.dtype)
+                J = torch.eye(weight.size(0), dtype=weight.dtype)
+                for t in range(length - 2, -1, -1):
+                    J = weight.T.mm(J)
+                    out[t] = torch.linalg.svd(J)[1].max()
+                return out
+        """),
+        right("a batch of powers", """
+            def gradient_norms(W, T):
+                powers = [torch.eye(len(W), dtype=W.dtype)]
+                while len(powers) < T:
+                    powers.insert(0, W @ powers[0])
+                return torch.linalg.norm(torch.stack(powers), ord=2, dim=(-2, -1))
+        """),
+        right("root of an eigenvalue", RIGHT.but(
+            NORM, "torch.linalg.eigvalsh(power.T.double() @ power.double())[-1].clamp(min=0).sqrt().to(W.dtype)")),
+    ),
+    hints=(
+        "what is the derivative of the last state by itself? And by the state one step before it?",
+        "each power of W is (D, D) and gives one number; the powers run from T - 1 down to 0, so the result is (T,).",
+        "power = identity; T times: note its largest singular value, then power = power times W. Reverse what you noted.",
+    ),
+)

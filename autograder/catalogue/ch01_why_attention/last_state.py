@@ -1,0 +1,149 @@
+"""01.4: the state after a sentence's own last word."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import row, sizes
+
+(PADDING,) = sections("padding")
+STATES = torch.tensor([  # (sentence, word, D)
+    [[1.1, 1.2, 1.3], [2.1, 2.2, 2.3], [3.1, 3.2, 3.3], [0.0, 0.0, 0.0]],
+    [[5.1, 5.2, 5.3], [6.1, 6.2, 6.3], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
+])
+
+
+def last_state(H: Tensor, lengths: Tensor | list[int]) -> Tensor:
+    """Each sentence's state at its own last real word."""
+    last = torch.as_tensor(lengths) - 1  # (B,)
+    return H[torch.arange(H.shape[0]), last]  # (B, D)
+
+
+def states(
+    g: torch.Generator, lengths: list[int], T: int, D: int, dtype: torch.dtype = torch.float32, listed: bool = False
+) -> Case:
+    """Sentences of these lengths, which are passed as a tensor or as they are listed."""
+    return Case((normal(g, len(lengths), T, D, dtype=dtype), list(lengths) if listed else torch.tensor(lengths)))
+
+
+def zeros_within(g: torch.Generator) -> Case:
+    """Words whose states are zero, and pads whose states are not."""
+    return Case((normal(g, 2, 6, 5) * torch.tensor([1.0, 1.0, 1.0, 0.0, 1.0, 0.0])[:, None], [4, 2]))
+
+
+def second(evidence: Evidence) -> str:
+    if evidence.got.shape != evidence.expected.shape:
+        return ""
+    return f"For the second sentence you return {row(evidence.got[1])}, where its last word has {row(evidence.expected[1])}."
+
+
+RIGHT = answer("""
+    def last_state(H, lengths):
+        lengths = torch.as_tensor(lengths)
+        rows = torch.arange(H.shape[0])
+        last = lengths - 1
+        states = H[rows, last]
+        return states
+""")
+PICKED = "H[rows, last]"
+GATHERED = RIGHT.but(PICKED, "H.gather(1, last.view(-1, 1, 1).expand(-1, 1, H.shape[2]))")
+
+EXERCISE = Exercise(
+    id="last-state",
+    number="01.4",
+    reference=last_state,
+    visible_points=1,
+    hidden_points=2,
+    difficulty=2,
+    minutes=10,
+    section=PADDING,
+    probes=(
+        visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
+        visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),
+        *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2)),
+        hidden("all end before the end", states, [4, 6, 1], 8, 4),
+        hidden("states with zeros in them", zeros_within),
+        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True),
+    ),
+    wrong=(
+        wrong("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
+              """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence ends
+              at its own place.""", quotes=second),
+        wrong("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
+              "One place too far: counting starts at 0, so the last of 3 words stands at index 2.", quotes=second),
+        wrong("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
+              "You counted from the end of the row, where the pads stand. The words stand at the beginning.", quotes=second),
+        wrong("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
+              """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones a pad
+              stands there.""", quotes=second),
+        wrong("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
+              """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its own
+              place.""", quotes=second),
+        wrong("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
+              "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
+        wrong("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
+              "That is a mean over all places, pads included. One state is wanted: the one after the last real word.", quotes=second),
+        wrong("mean over the words", RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+              """The pads are out, good; but this is the mean of the words' states. One state is wanted: the one after the
+              last real word.""", quotes=second),
+        wrong("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+              """That is the sum of the words' states. A recurrent state has already gathered what came before: take the last
+              one.""", quotes=second),
+        wrong("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
+              """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
+              real word.""", quotes=second),
+        wrong("pads blanked, the last column", RIGHT.but(
+                  PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
+              "You set the pads to 0 and then read the last place, where a pad stands. Blanking does not move the words.",
+              quotes=second),
+        wrong("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
+              "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
+        wrong("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
+              """For every sentence the ends of *all* sentences came back. Rows and places must go in pairs: row 0 with its
+              end, row 1 with its own.""", quotes=sizes),
+        wrong("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
+              "The lengths picked *sentences*: the first axis of H is the batch. They should pick places, along the second.",
+              quotes=second),
+        wrong("time before batch", RIGHT.but(
+                  PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
+              "Axes exchanged: H is (B, T, D), sentences first, places second."),
+        wrong("an axis kept", GATHERED, PADDING,
+              "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
+        wrong("squeezed too much", GATHERED.ending_in(".squeeze()"), PADDING,
+              "With a single sentence the batch axis is gone too: squeezing without saying which axis drops every axis of length 1."),
+        wrong("pads recognized by zeros", RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
+              "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the lengths are given."),
+        wrong("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
+              "Right for a tensor of lengths, but they may come as a plain list too, and a list knows no arithmetic."),
+        wrong("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
+              """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
+              torch.tensor(...) cut the graph."""),
+        *usual_mistakes(RIGHT, float32=PADDING),
+        wrong("lengths changed in place", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING,
+              "Your function changed the caller's lengths: -= writes into the tensor that was passed in."),
+    ),
+    right=(
+        right("pairs of indices", RIGHT),
+        right("gather", GATHERED.ending_in(".squeeze(1)")),
+        right("loop", """
+            def last_state(H, lengths):
+                return torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])
+        """),
+        right("slices", """
+            def last_state(H, lengths):
+                return torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)
+        """),
+        right("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
+        right("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
+        right("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),
+    ),
+    hints=(
+        "which index has the last of 3 words? And does every sentence of the batch end at the same place?",
+        "H is (B, T, D). One place for each of the B rows, D numbers from each: (B, D).",
+        "for each sentence b: take H at row b and place length minus 1; stack the rows. Lengths may be a list: make a "
+        "tensor of it first.",
+    ),
+)

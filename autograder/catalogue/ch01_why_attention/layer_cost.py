@@ -1,0 +1,206 @@
+"""01.3: what a layer costs, and where two kinds cost the same."""
+
+import torch
+
+from autograder.catalogue.ch01_why_attention.shared import drawn, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import hidden, visible
+
+(COST,) = sections("cost")
+
+
+def layer_cost(kind: str, n: int, d: int, k: int) -> int:
+    """Multiplications in one layer over n words of width d."""
+    return {"recurrent": n * d * d, "convolution": k * n * d * d, "attention": n * n * d}[kind]
+
+
+def break_even(d: int) -> int:
+    """The length at which attention and recurrence cost the same: n n d = n d d."""
+    return d
+
+
+def layer(g: torch.Generator, kind: str, k: int = 3) -> Case:
+    return Case((kind, drawn(60, 900, g), 8 * drawn(5, 7, g) + 1, k))
+
+
+def one_word(g: torch.Generator) -> Case:
+    return Case(("attention", 1, drawn(20, 90, g), 3))
+
+
+def whole_book(g: torch.Generator) -> Case:
+    return Case(("attention", 1000 * drawn(200, 400, g), 4_096, 3))
+
+
+def width(g: torch.Generator, low: int, high: int) -> Case:
+    return Case((drawn(low, high, g),), function="break_even")
+
+
+def priced(evidence: Evidence) -> str:
+    if len(evidence.arguments) == 1:
+        return f"For d = {evidence.arguments[0]} you said {evidence.got}."
+    kind, n, d, k = evidence.arguments
+    window = f", k = {k}" if kind == "convolution" else ""
+    return f"For {kind} with n = {n}, d = {d}{window} you said {evidence.got:,}."
+
+
+RIGHT = answer("""
+    def layer_cost(kind, n, d, k):
+        if kind == "recurrent":
+            return n * d * d
+        if kind == "convolution":
+            return k * n * d * d
+        return n * n * d
+
+    def break_even(d):
+        return d
+""")
+RECURRENT, CONVOLUTION, ATTENTION, EVEN = "return n * d * d", "return k * n * d * d", "return n * n * d", "return d"
+COSTS_AS_FLOAT = RIGHT.but(RECURRENT, "return n * d**2.0").but(CONVOLUTION, "return k * n * d**2.0").but(
+    ATTENTION, "return n**2.0 * d")
+
+EXERCISE = Exercise(
+    id="layer-cost",
+    number="01.3",
+    reference=(layer_cost, break_even),
+    visible_points=1,
+    hidden_points=1,
+    difficulty=1,
+    minutes=10,
+    section=COST,
+    probes=(
+        visible("attention, n = 50, d = 512", Case(("attention", 50, 512, 3))),
+        visible("recurrent, n = 50, d = 512", Case(("recurrent", 50, 512, 3))),
+        visible("convolution, n = 50, d = 512, k = 5", Case(("convolution", 50, 512, 5))),
+        visible("break even at d = 512", Case((512,), function="break_even")),
+        hidden("attention, other sizes", layer, "attention"),
+        hidden("recurrent, other sizes", layer, "recurrent", 5),
+        hidden("convolution, other sizes", layer, "convolution", 7),
+        hidden("one word", one_word),
+        hidden("a whole book", whole_book),
+        hidden("break even at another width", width, 60, 400),
+        hidden("break even at width 1", width, 1, 1),
+    ),
+    wrong=(
+        wrong("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,
+              """Doubling n must quadruple attention: every word asks every word. Yours only doubles. One pair of words costs
+              one dot product of d numbers; how many pairs are there?""", quotes=priced),
+        wrong("pairs only", RIGHT.but(ATTENTION, "return n * n"), COST,
+              """That is the number of pairs. Each pair costs a dot product, and a dot product of two vectors of d numbers
+              takes d multiplications.""", quotes=priced),
+        wrong("each word once", RIGHT.but(ATTENTION, "return n * d"), COST,
+              "That is one dot product a word. Each of the n words asks *all* n words.", quotes=priced),
+        wrong("each pair once", RIGHT.but(ATTENTION, "return n * (n - 1) // 2 * d"), COST,
+              """You counted each pair once and left out the word itself. A asks B and B asks A are two questions, and each
+              word asks itself as well.""", quotes=priced),
+        wrong("no word asks itself", RIGHT.but(ATTENTION, "return n * (n - 1) * d"), COST,
+              "You left out the pairs of a word with itself. Each word asks every word, itself too: n times n.", quotes=priced),
+        wrong("both squared", RIGHT.but(ATTENTION, "return n * n * d * d"), COST,
+              "d times too many: for each of the n times n pairs there is a *dot product*, d multiplications, and no matrix.",
+              quotes=priced),
+        wrong("attention times heads", RIGHT.but(ATTENTION, "return 8 * n * n * d"), COST,
+              """Eight times too many: heads divide the width among themselves, d / 8 each, so together they cost what one
+              head of width d costs.""", quotes=priced),
+        wrong("both products of attention", RIGHT.but(ATTENTION, "return 2 * n * n * d"), COST,
+              """Twice ours: you counted the dot products and the weighted sum. True of the machine, but as in the paper's
+              table factors like 2 are left out for all kinds: count the dot products.""", quotes=priced),
+        wrong("projections counted as well", RIGHT.but(ATTENTION, "return n * n * d + 3 * n * d * d"), COST,
+              """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it is
+              the larger part); here we count the dot products between words.""", quotes=priced),
+        wrong("recurrent and attention exchanged", RIGHT.but("recurrent", "attention"), COST,
+              """The two are exchanged. A recurrent step multiplies a d by d matrix for each word; attention compares each
+              word with each word.""", quotes=priced),
+        wrong("recurrent without the matrix", RIGHT.but(RECURRENT, "return n * d"), COST,
+              "A recurrent step multiplies the state by a d by d *matrix*: every new number is a sum over all d old ones.",
+              quotes=priced),
+        wrong("one step fewer", RIGHT.but(RECURRENT, "return (n - 1) * d * d"), COST,
+              "You counted the steps *between* the words. Each word costs a step, the first one as well: n in all.", quotes=priced),
+        wrong("both matrices of a recurrent step", RIGHT.but(RECURRENT, "return 2 * n * d * d"), COST,
+              """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2 out
+              for all kinds and count one.""", quotes=priced),
+        wrong("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
+              """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
+              number does not depend on k.""", quotes=priced),
+        wrong("one window only", RIGHT.but(CONVOLUTION, "return k * d * d"), COST,
+              "That is the cost of one window. There is a window around each of the n words.", quotes=priced),
+        wrong("k squared", RIGHT.but(CONVOLUTION, "return k * k * n * d * d"), COST,
+              "k by k is the window of an *image*. A sentence has one direction: k words a window.", quotes=priced),
+        wrong("convolution without matrices", RIGHT.but(CONVOLUTION, "return k * n * d"), COST,
+              "That is one weight for each of the k words and each feature. Here each of the k words meets a d by d matrix.",
+              quotes=priced),
+        wrong("one side of the window", RIGHT.but(CONVOLUTION, "return (k - 1) // 2 * n * d * d"), COST,
+              "The reach to one side was counted. All k words of the window are multiplied, both sides and the middle.",
+              quotes=priced),
+        wrong("break even at d squared", RIGHT.but(EVEN, "return d * d"), COST,
+              """Put it in: at n = d², attention costs d times as much as recurrence. Write both costs as an equation and
+              cancel what stands on both sides.""", quotes=priced),
+        wrong("break even at the root", RIGHT.but(EVEN, "return int(d**0.5)"), COST,
+              """Put it in: at the root of d attention is still the cheaper one by far. Write both costs as an equation and
+              cancel what stands on both sides.""", quotes=priced),
+        wrong("break even with a convolution", RIGHT.but(EVEN, "return 3 * d"), COST,
+              "That is where attention meets a *convolution* with windows of 3. Compare it with a recurrent layer.", quotes=priced),
+        wrong("break even at half", RIGHT.but(EVEN, "return d // 2"), COST,
+              """Half of d comes out when attention's two products are counted. With the costs of this exercise, write both as
+              an equation and cancel.""", quotes=priced),
+        wrong("first length that is dearer", RIGHT.but(EVEN, "return d + 1"), COST,
+              "That is the first length at which attention costs *more*. The one at which both cost the same is wanted.",
+              quotes=priced),
+        wrong("always 512", RIGHT.but(EVEN, "return 512"), COST,
+              "512 is the answer for d = 512. What is it for another width?"),
+        wrong("break even as float", RIGHT.but(EVEN, "return d * d / d"), COST,
+              "The number is right, but / makes a float of it. A length is a whole number: a plain Python int."),
+        wrong("costs as float", COSTS_AS_FLOAT, COST,
+              "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at any size."),
+        wrong("one step of the recurrence", RIGHT.but(RECURRENT, "return d * d"), COST,
+              "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
+        wrong("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,
+              """You counted only the windows that fit inside the sentence. Each of the n words has a window of its own, at
+              the edges too."""),
+        wrong("floats", COSTS_AS_FLOAT.but(EVEN, "return d / 1"), COST,
+              """The numbers are right and their type is not: multiplications are counted, with plain Python ints. A single /
+              makes a float, even of 4 / 2."""),
+    ),
+    right=(
+        right("products", RIGHT),
+        right("powers", RIGHT.but(RECURRENT, "return n * d**2").but(CONVOLUTION, "return k * layer_cost('recurrent', n, d, k)").but(
+            ATTENTION, "return d * pow(n, 2)")),
+        right("table", """
+            def layer_cost(kind, n, d, k):
+                return dict(recurrent=n * d * d, convolution=n * k * d * d, attention=n * d * n)[kind]
+
+            break_even = lambda d: d
+        """),
+        right("one product", """
+            def layer_cost(kind, words, width, window):
+                factor = {"recurrent": width, "convolution": window * width, "attention": words}[kind]
+                return words * width * factor
+
+            def break_even(width):
+                return int(width)
+        """),
+        right("searched", """
+            def layer_cost(kind, n, d, k):
+                match kind:
+                    case "recurrent":
+                        return n * (d * d)
+                    case "convolution":
+                        return sum(n * d * d for _ in range(k))
+                    case "attention":
+                        return (n * n) * d
+
+            def break_even(d):
+                n = 1
+                while layer_cost("attention", n, d, 3) < layer_cost("recurrent", n, d, 3):
+                    n += 1
+                return n
+        """),
+        right("divided", RIGHT.but(EVEN, "return (d * d) // d")),
+    ),
+    hints=(
+        "for each kind ask: how many small products are there, and how many multiplications does one of them take?",
+        "a vector times a (d, d) matrix takes d times d; a dot product of d numbers takes d. n words; n times n pairs; k "
+        "matrices a window.",
+        "recurrent: n times d times d. convolution: k times that. attention: n times n times d. Set the first equal to "
+        "the last and solve for n.",
+    ),
+)

@@ -1,0 +1,206 @@
+"""01.1: how far apart two words are."""
+
+import math
+
+import torch
+
+from autograder.catalogue.ch01_why_attention.shared import drawn, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import hidden, visible
+
+COST, PATHS = sections("cost paths")
+
+
+def path_length(kind: str, i: int, j: int, k: int = 3) -> int:
+    """Steps from word i to word j: along the chain, up a stack of windows, or directly."""
+    distance = abs(i - j)
+    if kind == "recurrent":
+        return distance
+    if kind == "window":
+        return math.ceil(distance / ((k - 1) // 2))
+    return min(distance, 1)
+
+
+def same(g: torch.Generator, kind: str, *k: int) -> Case:
+    """A word and itself, somewhere in the sentence."""
+    place = drawn(2, 9, g)
+    return Case((kind, place, place, *k))
+
+
+def apart(
+    g: torch.Generator, kind: str, low: int, high: int, *k: int, times: int = 1, more: int = 0, back: bool = False
+) -> Case:
+    """Two words somewhere in the sentence, times * n + more places apart, where n is drawn from low to high."""
+    distance = times * drawn(low, high, g) + more
+    start = drawn(2, 9, g)
+    words = (start + distance, start) if back else (start, start + distance)
+    return Case((kind, *words, *k))
+
+
+def said(evidence: Evidence) -> str:
+    kind, i, j, *rest = evidence.arguments
+    window = f" with windows of {rest[0]}" if kind == "window" and rest else ""
+    return f"For words {i} and {j}{window} you said {evidence.got}."
+
+
+RIGHT = answer("""
+    def path_length(kind, i, j, k=3):
+        distance = abs(i - j)
+        if kind == "recurrent":
+            steps = distance
+        elif kind == "window":
+            reach = (k - 1) // 2
+            steps = math.ceil(distance / reach)
+        else:
+            steps = min(distance, 1)
+        return steps
+""")
+DISTANCE, REACH, ROUNDED = "abs(i - j)", "(k - 1) // 2", "math.ceil(distance / reach)"
+CHAIN, DIRECT = "steps = distance", "min(distance, 1)"
+
+EXERCISE = Exercise(
+    id="path-length",
+    number="01.1",
+    reference=path_length,
+    visible_points=1,
+    hidden_points=2,
+    difficulty=1,
+    minutes=10,
+    section=PATHS,
+    probes=(
+        visible("recurrent, words 1 and 50", Case(("recurrent", 1, 50))),
+        visible("recurrent, neighbors", Case(("recurrent", 4, 5))),
+        visible("windows of 3, words 1 and 50", Case(("window", 1, 50, 3))),
+        visible("windows of 7, words 1 and 50", Case(("window", 1, 50, 7))),
+        visible("windows of 7, words 2 and 10", Case(("window", 2, 10, 7))),
+        visible("attention, words 1 and 50", Case(("attention", 1, 50))),
+        hidden("recurrent, the later word first", apart, "recurrent", 12, 40, back=True),
+        hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1),
+        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True),
+        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4),
+        hidden("windows without a given k", apart, "window", 11, 40),
+        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13),
+        hidden("attention, the later word first", apart, "attention", 12, 40, back=True),
+        hidden("a word and itself, recurrent", same, "recurrent"),
+        hidden("a word and itself, windows", same, "window", 5),
+        hidden("a word and itself, attention", same, "attention"),
+    ),
+    wrong=(
+        wrong("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
+              """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
+              squares.""", quotes=said),
+        wrong("words counted in a chain only", RIGHT.but(CHAIN, "steps = distance + 1"), PATHS,
+              "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
+              quotes=said),
+        wrong("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
+              """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1 step
+              apart.""", quotes=said),
+        wrong("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
+              """That is a reach of k words to one side. A window of k stands *around* its word, so only a part of it lies on
+              the side you want to go: draw a window of 3 and count.""", quotes=said),
+        wrong("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
+              "The word itself was taken off the window, but both of its sides were added together. A step goes to one side.",
+              quotes=said),
+        wrong("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
+              """Half of k counts half of the word in the middle too. The window stands around its word: take that one off
+              first, then halve.""", quotes=said),
+        wrong("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
+              """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side bring
+              you on.""", quotes=said),
+        wrong("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
+              """49 words at 3 a layer: after 16 layers one word is still missing. A layer that is used in part is still a
+              layer.""", quotes=said),
+        wrong("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
+              "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
+              quotes=said),
+        wrong("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
+              "Right where a remainder is left, and one layer too many where the windows end exactly on the word."),
+        wrong("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
+              "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
+        wrong("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
+              "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
+        wrong("k ignored", RIGHT.but(REACH, "1"), PATHS,
+              "The same number for every k: your windows always reach 1 word to each side. Wider ones reach further.", quotes=said),
+        wrong("windows that grow by a factor", RIGHT.but(
+                  ROUNDED, "max(1, math.ceil(math.log(distance, k))) if distance else 0"), PATHS,
+              """A logarithm: that is the path through *dilated* windows, which skip more words in each layer. Here every
+              layer has the same plain windows, so each adds the same number of words.""", quotes=said),
+        wrong("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
+              """For windows you answered as for attention. Is the kind spelled as the description above the cell spells it?
+              Here it is "window".""", quotes=said),
+        wrong("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
+              "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
+              quotes=said),
+        wrong("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
+              "In attention every word asks every other word directly. How far apart they stand makes no difference.", quotes=said),
+        wrong("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
+              """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a
+              single step.""", quotes=said),
+        wrong("attention for nothing", RIGHT.but(DIRECT, "0"), PATHS,
+              """No path is free: attention carries something from word to word in 1 step. 0 is the distance of a word to
+              itself.""", quotes=said),
+        wrong("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
+              "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
+        wrong("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
+              "For attention you returned True or False. A number of steps is wanted."),
+        wrong("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
+              "From a word to itself nothing has to travel: 0 layers, for windows too."),
+        wrong("at least one step", RIGHT.but("return steps", "return max(1, steps)"), PATHS,
+              "From a word to itself nothing has to travel: 0 steps, for every kind."),
+        wrong("sign kept", RIGHT.but(DISTANCE, "j - i"), PATHS,
+              "When the later word comes first, your number is negative. A distance has no direction."),
+        wrong("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
+              "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
+        wrong("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
+              "Where the later word comes first your number is negative. The way back is as long as the way there."),
+    ),
+    right=(
+        right("ceil", RIGHT),
+        right("integer arithmetic", RIGHT.but(REACH, "k // 2").but(ROUNDED, "-(-distance // reach)").but(
+            DIRECT, "int(distance != 0)")),
+        right("loop", """
+            def path_length(kind, first, second, width=3):
+                if kind == "attention":
+                    return 0 if first == second else 1
+                reach = 1 if kind == "recurrent" else (width - 1) // 2
+                low, high = min(first, second), max(first, second)
+                steps = 0
+                while low < high:
+                    low += reach
+                    steps += 1
+                return steps
+        """),
+        right("table", """
+            def path_length(kind, i, j, k=3):
+                d = max(i, j) - min(i, j)
+                reach = {"recurrent": 1, "window": (k - 1) // 2, "attention": max(d, 1)}[kind]
+                return (d + reach - 1) // reach
+        """),
+        right("divmod", """
+            def path_length(kind, i, j, k=3):
+                d = i - j if i > j else j - i
+                if kind == "recurrent":
+                    return d
+                if kind == "attention":
+                    return 1 if d else 0
+                full, rest = divmod(d, k // 2)
+                return full + (rest > 0)
+        """),
+        right("recursion by match", """
+            def path_length(kind, i, j, k=3):
+                match kind:
+                    case "recurrent":
+                        return abs(j - i)
+                    case "window":
+                        return int(math.ceil(2 * abs(j - i) / (k - 1)))
+                    case "attention":
+                        return int(i != j)
+        """),
+    ),
+    hints=(
+        "write words 1 to 5 in a row and count the moves from 1 to 5: along the row, with windows of 3, with windows of 5.",
+        "d = how far apart the words are, 0 or more. A window of k reaches (k - 1) / 2 words to each side in one layer.",
+        "recurrent: d. window: d divided by the reach, rounded up. attention: 1, but 0 when the words are the same.",
+    ),
+)

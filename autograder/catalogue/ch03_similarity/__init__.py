@@ -1,0 +1,8 @@
+"""Chapter 03, dot products and similarity."""
+
+from autograder.catalogue.chapters import chapter
+
+ASSIGNMENT = chapter(
+    __name__,
+    "dot cosine scaled-scores score-std nearest",
+)

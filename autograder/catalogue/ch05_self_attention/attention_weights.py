@@ -1,0 +1,194 @@
+"""05.2: who looks at whom, and how much."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.laws import ROWS_SUM_TO_ONE
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import columns, row, row_sums, sizes
+from transformer_ref.model import attention
+
+DIVIDE, AXIS, SHAPES, STABLE, LEARN = sections("why-divide which-axis shapes stable parameters")
+
+
+def attention_weights(Q: Tensor, K: Tensor) -> Tensor:
+    """softmax(Q K^T / sqrt(d_k)), rows over the keys."""
+    return attention.attention_weights(Q, K)
+
+
+def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_k: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, B, Tq, d_k, dtype=dtype), normal(g, B, Tk, d_k, dtype=dtype)))
+
+
+def large_scores(g: torch.Generator) -> Case:
+    """Whole numbers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero."""
+    Q = torch.randint(-9, 10, (2, 3, 4), generator=g).float()
+    K = torch.randint(-9, 10, (2, 6, 4), generator=g).float()
+    Q[0, 0], K[0, 2], Q[0, 1], K[1, 5], Q[1, 2] = 30.0, 30.0, 0.0, -30.0, -30.0
+    Q[1, 0], K[1, 0], K[1, 1] = torch.tensor([1.0, 0.0, 0.0, 0.0]), 9.0, 8.0  # one query whose shares lie close together
+    return Case((Q, K))
+
+
+def times_too_large(evidence: Evidence) -> str:
+    ratio = math.sqrt(evidence.arguments[0].shape[-1])
+    return (f"Your last row is {row(evidence.got.flatten(0, -2)[-1][:6])}. This is what comes out when the division by the "
+            f"square root of d_k is missing: your scores are {ratio:.2f} times too large here.")
+
+
+RIGHT = answer("""
+    def attention_weights(Q, K):
+        scores = Q @ K.transpose(-2, -1)
+        scores = scores / Q.shape[-1] ** 0.5
+        weights = torch.softmax(scores, dim=-1)
+        return weights
+""")
+DIVISION, SOFTMAX = "scores = scores / Q.shape[-1] ** 0.5", "weights = torch.softmax(scores, dim=-1)"
+
+EXERCISE = Exercise(
+    id="attention-weights",
+    number="05.2",
+    reference=attention_weights,
+    visible_points=3,
+    hidden_points=5,
+    difficulty=2,
+    minutes=20,
+    section=DIVIDE,
+    forbidden=FUSED,
+    probes=(
+        visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
+        visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
+        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 4, 7, 6)),
+        hidden("large scores", large_scores),
+    ),
+    wrong=(
+        wrong("no scaling", RIGHT.without(DIVISION), DIVIDE,
+              "The softmax sharpens what is too large, so the biggest weight takes nearly everything and little is left to "
+              "learn from.", quotes=times_too_large),
+        wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
+              """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the square
+              *root* of d_k, so that is what brings them back to about 1."""),
+        wrong("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), DIVIDE,
+              """The scores were divided by the root of the *number of words*. Your weights change when a word is appended
+              that nobody attends to. What makes scores large is the width d_k of a query, not the length of the sentence."""),
+        wrong("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[-2]"), DIVIDE,
+              """The scores were divided by the root of the number of *queries*. A query's weights may not depend on how
+              many other queries are asked. The size to look at is the last axis."""),
+        wrong("divided by the root of the batch size", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), DIVIDE,
+              "The scores were divided by the root of the *batch size*: shape[0] counts sentences. d_k is the last axis."),
+        wrong("multiplied by the root of d_k", RIGHT.but("/ Q.shape", "* Q.shape"), DIVIDE,
+              """The scores were multiplied by the root of d_k instead of divided, so they are d_k times too large and one word
+              takes everything."""),
+        wrong("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / Q.shape[-1] ** 0.5"), DIVIDE,
+              """The division came after the softmax, where it makes shares that no longer sum to 1. It is the *scores* that
+              are too large.""", quotes=row_sums),
+        wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
+              "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.", quotes=columns),
+        wrong("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
+              """The sentences of the batch share 1 among themselves: axis 0 is the batch. Each query shares out 1 among its own
+              keys.""", quotes=row_sums),
+        wrong("one sum for the whole table", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
+                  weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"""), AXIS,
+              "All cells of a sentence's table together sum to 1. Each *row* is one query's own 1 to share out.", quotes=row_sums),
+        wrong("one sum for everything", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores - scores.max())
+                  weights = weights / weights.sum()"""), AXIS,
+              """All cells of the whole batch together sum to 1, so sentences compete with each other. Each row is one query's
+              own 1 to share out.""", quotes=row_sums),
+        wrong("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), AXIS,
+              "These are the scores, scaled as they should be, but not yet shares: some are above 1 or below 0.", quotes=row_sums),
+        wrong("scores neither divided nor shared out", RIGHT.without(DIVISION).but(SOFTMAX, "weights = scores"), DIVIDE,
+              """These are the plain dot products. Two steps are still to come: bring them to a usual size, then turn each row
+              into shares.""", quotes=row_sums),
+        wrong("log of the weights", RIGHT.but("torch.softmax", "torch.log_softmax"), AXIS,
+              """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here shares
+              are wanted."""),
+        wrong("no exponential", RIGHT.but(SOFTMAX, "weights = scores / scores.sum(dim=-1, keepdim=True)"), AXIS,
+              """The rows sum to 1, but the scores were divided by their plain sum. That gives negative shares for negative
+              scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
+        wrong("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "weights = torch.sigmoid(scores)"), AXIS,
+              """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must share out exactly
+              1.""", quotes=row_sums),
+        wrong("cosine instead of scaling", RIGHT.without(DIVISION).but(
+                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"), DIVIDE,
+              """The scores were divided by the lengths of the vectors, which is cosine similarity. Then a longer query or
+              key could not ask louder. The division is by one number, the same for every pair."""),
+        wrong("keys ask, queries answer", RIGHT.but("Q @ K.transpose", "K @ Q.transpose"), AXIS,
+              "Rows and columns are exchanged: there should be one row for each query and one column for each key.", quotes=sizes),
+        wrong("K reshaped instead of transposed", RIGHT.but(
+                  "K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), SHAPES,
+              """The shape is right and the pairs are wrong: reshape re-cuts the same strip of numbers, so a column is no longer
+              one word's key."""),
+        wrong("all axes of K turned", RIGHT.but("K.transpose(-2, -1)", "K.T"), SHAPES,
+              ".T turns *all* axes of K, the batch too. Only the last two change places."),
+        wrong("K not transposed", RIGHT.but("K.transpose(-2, -1)", "K"), SHAPES,
+              """A query has d_k numbers and so has a key: to meet, the keys must stand as columns. Write the two shapes side
+              by side."""),
+        wrong("exponential without care", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores)
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
+              """With large scores you return NaN: exp(1000) is infinite and infinite over infinite is nothing. Shares do not
+              change when the same number is subtracted from every score of a row; chapter 04 says which number helps."""),
+        wrong("one maximum for all rows", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores - scores.max())
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
+              "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
+        wrong("an input changed in place", RIGHT.but("scores = Q @", "Q /= Q.shape[-1] ** 0.5\n    scores = Q @").without(DIVISION), SHAPES,
+              """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the caller's own
+              numbers."""),
+        wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), AXIS,
+              """Two things at once: every key shares itself out among the queries, where each *query* must share out 1 among
+              the keys, and the division by the square root of d_k is missing.""", quotes=columns),
+        wrong("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
+              """The shares were right, and then rows and columns changed places. One row for each query: leave the table as it
+              is."""),
+        wrong("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
+              "The queries were compared with themselves; K plays no part in your result."),
+        *usual_mistakes(RIGHT, detached=LEARN, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
+    ),
+    right=(
+        right("at", RIGHT),
+        right("Q scaled first", """
+            def attention_weights(q, k):
+                return (q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)
+        """),
+        right("both scaled", """
+            def attention_weights(q, k):
+                s = q.size(-1) ** -0.25
+                return F.softmax((q * s).bmm((k * s).permute(0, 2, 1)), 2)
+        """),
+        right("einsum, stable by hand", """
+            def attention_weights(queries, keys):
+                scores = torch.einsum("bqd,bkd->bqk", queries, keys) / queries.shape[-1] ** 0.5
+                e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+                return e / e.sum(-1, keepdim=True)
+        """),
+        right("loops", """
+            def attention_weights(Q, K):
+                B, Tq, d = Q.shape
+                rows = []
+                for b in range(B):
+                    for i in range(Tq):
+                        scores = torch.stack([(Q[b, i] * K[b, j]).sum() / d ** 0.5 for j in range(K.shape[1])])
+                        rows.append(torch.softmax(scores, dim=0))
+                return torch.stack(rows).reshape(B, Tq, -1)
+        """),
+        right("log and back", RIGHT.but(SOFTMAX, "weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()")),
+        right("double inside", RIGHT.but("Q @ K.t", "Q.double() @ K.double().t").but("return weights", "return weights.to(Q.dtype)")),
+        right("baddbmm", """
+            def attention_weights(Q, K):
+                s = torch.baddbmm(Q.new_zeros(()), Q, K.mT, alpha=1 / math.sqrt(K.shape[-1]))
+                return torch.nn.Softmax(dim=2)(s)
+        """),
+    ),
+    hints=(
+        "look at the size of the scores, and at which numbers sum to 1.",
+        "(B, Tq, dk) times (B, dk, Tk) gives (B, Tq, Tk): one row for each query. The shares run along the last axis.",
+        "scores = Q times K with its last two axes exchanged; divide by the root of d_k; softmax along the last axis.",
+    ),
+)

@@ -1,0 +1,30 @@
+"""A chapter's assignment, whose entries are files of one package, each read when it is first asked for."""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from autograder.catalogue.exercise import Assignment, Exercise
+
+HERE = Path(__file__).parent
+
+
+def chapter(package: str, exercises: str, visible_modules: tuple[str, ...] = (), **settings: Any) -> Assignment:
+    """The assignment of a package: that of autograder.catalogue.ch05_self_attention is called 05_self_attention.
+
+    exercises: ids in the order of the book, separated by blanks; the entry of "soft-lookup" is EXERCISE in
+    soft_lookup.py. visible_modules, settings: as in `Assignment`.
+    """
+
+    @cache
+    def load(exercise_id: str) -> Exercise:
+        return import_module(f"{package}.{exercise_id.replace('-', '_')}").EXERCISE
+
+    name = package.rpartition(".ch")[2]
+    return Assignment(name, name.partition("_")[2], tuple(exercises.split()), load, visible_modules, **settings)
+
+
+def sources(assignment: Assignment) -> list[Path]:
+    """The files in which a chapter's exercises are written."""
+    return sorted((HERE / f"ch{assignment.id}").glob("*.py"))

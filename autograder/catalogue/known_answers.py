@@ -1,0 +1,133 @@
+"""Known answers, right and wrong, in few words: a mistake is written as a change of a right answer.
+
+    RIGHT = answer('''
+        def attend(W, V):
+            mixed = W @ V
+            return mixed
+    ''')
+    wrong("a copy of the values", RIGHT.but("W @ V", "V"), MIX, "These are the values themselves, not mixed.")
+
+A change that does not apply exactly once, or leaves no Python, is refused when the entry is made.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from textwrap import dedent, indent
+
+from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant
+
+
+class Answer(str):
+    """Source of an answer, from which others are made by changing it."""
+
+    def but(self, old: str, new: str) -> "Answer":
+        """The answer with `new` where `old` stands, which must be exactly once.
+
+        A `new` that begins with a line break is a block: it is indented as the line where `old` begins.
+        """
+        if (times := self.count(old)) != 1:
+            raise ValueError(f"but: expected {old!r} exactly once, got it {times} times in\n{self}")
+        before, _, after = self.partition(old)
+        if new.startswith("\n"):
+            line = before.rpartition("\n")[2]
+            margin = line[: len(line) - len(line.lstrip())]
+            new = indent(dedent(new).strip("\n"), margin).removeprefix(margin)
+        return Answer(before + new + after)
+
+    def without(self, line: str) -> "Answer":
+        """The answer without a line, given without its margin, which must stand there exactly once."""
+        lines = self.splitlines(keepends=True)
+        found = [place for place, text in enumerate(lines) if text.strip() == line.strip()]
+        if len(found) != 1:
+            raise ValueError(f"without: expected the line {line!r} exactly once, got it {len(found)} times in\n{self}")
+        return Answer("".join(lines[: found[0]] + lines[found[0] + 1 :]))
+
+    def ending_in(self, method: str) -> "Answer":
+        """The answer with every value that it returns passed through a method, such as ".float()"."""
+        function = ast.parse(self).body[-1]
+        places = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+        lines = self.encode().splitlines(keepends=True)
+        for value in sorted(places, key=lambda value: value.lineno, reverse=True):
+            if value.lineno != value.end_lineno:
+                raise ValueError(f"ending_in: expected returned values of one line, got more in\n{self}")
+            line = lines[value.lineno - 1]
+            text = line[value.col_offset : value.end_col_offset].decode()
+            simple = isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+            passed = f"{text}{method}" if simple else f"({text}){method}"
+            lines[value.lineno - 1] = line[: value.col_offset] + passed.encode() + line[value.end_col_offset :]
+        return Answer(b"".join(lines).decode())
+
+
+def answer(source: str) -> Answer:
+    """The source of an answer, without the margin that it has in an entry."""
+    return Answer(dedent(source).strip("\n") + "\n")
+
+
+def wrong(
+    name: str,
+    source: str,
+    reread: Section,
+    message: str,
+    quotes: Callable[[Evidence], str] | None = None,
+    shows: Callable[[Evidence], bool] | None = None,
+) -> Misconception:
+    """A known wrong answer and the words that it deserves.
+
+    message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
+    put before the message where a visible probe shows the mistake. shows: for an answer that differs from process to
+    process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
+    """
+    return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
+
+
+def right(name: str, source: str) -> Variant:
+    """A right answer in another style, which must earn everything."""
+    return Variant(name, _source(name, source))
+
+
+def usual_mistakes(
+    right_answer: Answer,
+    *,
+    detached: Section | None = None,
+    float32: Section | None = None,
+    squeezed: Section | None = None,
+    quotes_size: Callable[[Evidence], str] | None = None,
+) -> Iterator[Misconception]:
+    """What goes wrong everywhere, each named with where to reread; a section that is not given leaves one out.
+
+    detached: the result is cut off from the gradient. float32: float64 comes back as float32. squeezed: every axis of
+    size 1 vanishes; `quotes_size` says which shape came back.
+    """
+    if detached:
+        yield wrong(
+            "cut off from the gradient",
+            right_answer.ending_in(".detach()"),
+            detached,
+            "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
+            "nothing before it could be learned.",
+        )
+    if float32:
+        yield wrong(
+            "always float32",
+            right_answer.ending_in(".float()"),
+            float32,
+            "float64 went in and float32 came out. The result keeps the dtype of the input.",
+        )
+    if squeezed:
+        yield wrong(
+            "the batch axis squeezed away",
+            right_answer.ending_in(".squeeze()"),
+            squeezed,
+            "With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must "
+            "stay.",
+            quotes_size,
+        )
+
+
+def _source(name: str, source: str) -> str:
+    source = answer(source)
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"{name}: expected Python, got line {error.lineno}: {error.msg} in\n{source}") from error
+    return str(source)

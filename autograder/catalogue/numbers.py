@@ -1,0 +1,12 @@
+"""A number as a reader would write it."""
+
+import math
+from typing import Any
+
+
+def number(value: Any) -> str:
+    """Three decimals; more digits only where three would hide the number."""
+    value = float(value)
+    if math.isnan(value) or math.isinf(value) or value == 0:
+        return str(value) if value else "0.000"
+    return f"{value:.3f}" if 1e-3 <= abs(value) < 1e5 else f"{value:.3g}"

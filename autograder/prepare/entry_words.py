@@ -1,0 +1,66 @@
+"""What an entry decides in its notebook, written there once more: hints, difficulty, minutes and points."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from autograder import course
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.grade.points import phrase, sentence
+
+HINTS = ("a nudge", "a plan of shapes", "pseudocode")
+FACTS = re.compile(r"Difficulty [●○]{3} · about \d+ minutes? · [\d.]+ points? \([^)]*\)")
+
+
+def facts(exercise: Exercise) -> str:
+    """The line below a task, up to where it says what to reread."""
+    dots = "●" * exercise.difficulty + "○" * (3 - exercise.difficulty)
+    return f"Difficulty {dots} · about {exercise.minutes} minutes · {phrase(exercise)}"
+
+
+def hints(exercise: Exercise) -> str:
+    """Three folded hints."""
+    return "\n\n".join(
+        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{sentence(hint)}\n\n</details>"
+        for place, (kind, hint) in enumerate(zip(HINTS, exercise.hints, strict=True), 1)
+    )
+
+
+def refresh(root: Path, assignment: Assignment) -> list[str]:
+    """Write the entries' words into the solution's notebook; returns the ids of cells that said something else.
+
+    Raises CourseError when the notebook is missing or broken.
+    """
+    path = course.notebook_path(root, "solutions", assignment)
+    notebook = course.read_notebook(path)
+    changed = rewrite(notebook, assignment)
+    if changed:
+        write(path, notebook)
+    return changed
+
+
+def rewrite(notebook: dict[str, Any], assignment: Assignment) -> list[str]:
+    """Make a notebook's cells say what the entries say; returns the ids of those that said something else."""
+    exercises = {exercise.id: exercise for exercise in assignment.exercises}
+    changed = []
+    for cell in notebook["cells"]:
+        exercise_id, _, kind = str(cell.get("id", "")).rpartition("-")
+        exercise = exercises.get(exercise_id)
+        if exercise is None or kind not in ("hints", "task"):
+            continue
+        said = "".join(cell["source"])  # a text or its lines
+        text = hints(exercise) if kind == "hints" else FACTS.sub(facts(exercise), said)
+        if text != said:
+            cell["source"] = text if isinstance(cell["source"], str) else text.splitlines(keepends=True)
+            changed.append(cell["id"])
+    return changed
+
+
+def write(path: Path, notebook: dict[str, Any]) -> None:
+    """Write a notebook under a temporary name, then rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    half.replace(path)

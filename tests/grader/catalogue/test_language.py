@@ -1,0 +1,165 @@
+"""The words in which entries are written refuse what was not meant."""
+
+import json
+import sys
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue import sections
+from autograder.catalogue.exercise import Case, EntryError, Section
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+
+RIGHT = answer("""
+    def attend(W, V):
+        mixed = W @ V
+        return mixed
+""")
+HERE = Section("05", "Mixing the values", "sec-05-mix")
+
+
+def test_an_answer_loses_its_margin_and_nothing_else():
+    assert RIGHT == "def attend(W, V):\n    mixed = W @ V\n    return mixed\n"
+
+
+def test_a_change_replaces_what_stands_there_once():
+    assert "mixed = V @ W" in RIGHT.but("W @ V", "V @ W")
+    assert RIGHT.but("W @ V", "V @ W").but("return mixed", "return mixed.sum()").endswith("return mixed.sum()\n")
+
+
+@pytest.mark.parametrize(("old", "times"), [("W @ W", 0), ("mixed", 2)])
+def test_a_change_that_does_not_apply_exactly_once_is_refused(old, times):
+    with pytest.raises(ValueError, match=rf"exactly once, got it {times} times"):
+        RIGHT.but(old, "V")
+
+
+def test_a_block_is_indented_as_the_line_that_it_replaces():
+    changed = RIGHT.but(
+        "mixed = W @ V",
+        """
+        mixed = 0
+        for row in V:
+            mixed = mixed + row
+        """,
+    )
+    assert changed == (
+        "def attend(W, V):\n    mixed = 0\n    for row in V:\n        mixed = mixed + row\n    return mixed\n"
+    )
+
+
+def test_a_line_goes_only_where_it_stands_once():
+    assert RIGHT.without("mixed = W @ V") == "def attend(W, V):\n    return mixed\n"
+    with pytest.raises(ValueError, match="got it 0 times"):
+        RIGHT.without("mixed = V")
+
+
+def test_every_value_that_is_returned_passes_through_a_method():
+    source = answer("""
+        def attend(W, V):
+            if V is None:
+                return W
+            return W @ V
+    """)
+    assert source.ending_in(".float()") == (
+        "def attend(W, V):\n    if V is None:\n        return W.float()\n    return (W @ V).float()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda source: wrong("odd", source, HERE, "words"), lambda source: right("odd", source)]
+)
+def test_an_answer_that_is_no_python_is_refused_by_its_name(kind):
+    with pytest.raises(ValueError, match="odd: expected Python"):
+        kind(RIGHT.but("W @ V", "W @"))
+
+
+def test_the_usual_mistakes_are_those_that_were_given_a_section():
+    assert [known.name for known in usual_mistakes(RIGHT, float32=HERE)] == ["always float32"]
+    every = list(usual_mistakes(RIGHT, detached=HERE, float32=HERE, squeezed=HERE))
+    assert [known.source.splitlines()[-1].strip() for known in every] == [
+        "return mixed.detach()",
+        "return mixed.float()",
+        "return mixed.squeeze()",
+    ]
+
+
+def table(g: torch.Generator, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, rows, columns, dtype=dtype), rows))
+
+
+def drawn(probe) -> Case:
+    return probe.draw(torch.Generator().manual_seed(0))
+
+
+def test_a_probe_draws_a_case_of_its_sizes():
+    probe = hidden("other sizes", table, 3, 5, dtype=torch.float64, also="inputs", rtol=0.1)
+    assert drawn(probe).arguments[0].shape == (3, 5) and drawn(probe).arguments[0].dtype == torch.float64
+    assert probe.hidden and probe.also == {"inputs"} and probe.rtol == 0.1
+    assert not visible("by hand", Case((1,))).hidden and drawn(visible("by hand", Case((1,)))).arguments == (1,)
+
+
+def test_sizes_for_a_case_that_is_given_are_refused():
+    with pytest.raises(TypeError, match="by hand: expected nothing to draw"):
+        visible("by hand", Case((1,)), 3)
+
+
+def test_the_usual_probes_ask_for_sizes_precision_gradients_and_manners():
+    probes = {probe.name: probe for probe in usual_probes(table, other=(4, 6), smallest=(1, 1), common=(2, 7))}
+    assert drawn(probes["other sizes"]).arguments[0].shape == (4, 6)
+    assert drawn(probes["the smallest sizes"]).arguments[0].shape == (1, 1)
+    in_memory, rows = drawn(probes["float64, transposed in memory"]).arguments
+    assert in_memory.dtype == torch.float64 and not in_memory.is_contiguous() and rows == 2
+    assert probes["gradients"].also == {"gradients"}
+    assert probes["nothing else is touched"].also == {"inputs", "state"}
+    assert all(probe.hidden for probe in probes.values())
+
+
+ENTRY = catalogue.find("attend")
+VISIBLE, HIDDEN = visible("one", Case((1,))), hidden("two", Case((1,)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"probes": (VISIBLE,)}, "attend: probes: expected a hidden one, since hidden_points is 3"),
+        ({"probes": (HIDDEN,)}, "attend: probes: expected a visible one, since visible_points is 1"),
+        ({"probes": (VISIBLE, HIDDEN, HIDDEN)}, "attend: probes: expected different names, got 'two' twice"),
+        ({"wrong": ENTRY.wrong[:1] * 2}, "attend: wrong: expected different names"),
+        ({"right": ENTRY.right[:1] * 2}, "attend: right: expected different names"),
+        (
+            {"probes": (VISIBLE, hidden("two", Case((1,)), also="gradient"))},
+            "attend: also of 'two': expected some of .*, got 'gradient'",
+        ),
+        ({"hints": ("one", "two")}, "attend: hints: expected a nudge, a plan and pseudocode, got 2"),
+        ({"difficulty": 4}, "attend: difficulty: expected 1, 2 or 3, got 4"),
+    ],
+)
+def test_an_entry_that_contradicts_itself_is_refused(changes, said):
+    with pytest.raises(EntryError, match=said):
+        replace(ENTRY, **changes)
+
+
+def test_a_section_that_the_book_does_not_have_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="got 'sec-05-mixx'. Did you mean 'sec-05-mix'?"):
+        sections.of_chapter("05")("mixx")
+    assert sections.of_chapter("05")("mix") == [HERE]
+
+
+def test_the_sections_noted_are_those_of_the_book():
+    assert json.loads(sections.NOTED.read_text(encoding="utf-8")) == sections.read_book()
+
+
+def test_looking_for_one_exercise_reads_one_exercise(monkeypatch):
+    entries = [f"autograder.catalogue.ch{assignment.id}" for assignment in catalogue.ASSIGNMENTS]
+    read = [name for name in sys.modules if name.rpartition(".")[0] in entries]
+    for name in read:
+        monkeypatch.delitem(sys.modules, name)
+    import_module("autograder.catalogue.chapters").chapter("autograder.catalogue.ch05_self_attention", "attend").load(
+        "attend"
+    )
+    again = {name.rpartition(".")[2] for name in sys.modules if name.rpartition(".")[0] in entries}
+    assert again == {"attend", "shared"}

@@ -1,0 +1,36 @@
+"""What counts as a line of text, and as a list of them."""
+
+from collections.abc import Iterable
+
+
+def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
+    """Return the lines of a list, or of anything else that gives one after another.
+
+    name: of the argument, for the errors. Raises TypeError for one string and for a line that is no string, ValueError
+    for a line that is no text, see `expect_text`.
+    """
+    if isinstance(lines, (str, bytes)) or not isinstance(lines, Iterable):
+        raise TypeError(f"{name}: expected a list of lines, got the {type(lines).__name__} {str(lines)[:40]!r}")
+    lines = list(lines)
+    for place, line in enumerate(lines):
+        if not isinstance(line, str):
+            raise TypeError(f"{name}: expected strings, got {line!r} in place {place}")
+        expect_text(name, line)
+    return lines
+
+
+def expect_text(name: str, text: str) -> None:
+    """Return nothing for text that UTF-8 can hold.
+
+    Raises ValueError for half of a character, which Python makes of bytes that are no UTF-8, and nothing can write.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}: expected text that UTF-8 can hold, got {text[error.start:error.end]!r} in "
+                         f"{text[:40]!r}") from error
+
+
+def single_spaced(text: str) -> str:
+    """Return the text with each run of white space as one space, and none around it."""
+    return " ".join(text.split())
