@@ -271,10 +271,9 @@ def _exercise_of(cell: NotebookNode) -> Exercise | None:
 
 def _write(cell: NotebookNode, verdict: Verdict, report: str) -> None:
     """The report, and the number that nbgrader reads as the cell's score."""
-    most = float(cell.metadata.nbgrader["points"])
     score = new_output(
         "execute_result",
-        data={"text/plain": repr(min(most, float(verdict.points)))},
+        data={"text/plain": repr(float(verdict.points))},
         metadata={"judged": as_record(verdict)},  # read by the feedback pages and the dashboard
     )
     cell.outputs = [new_output("stream", name="stdout", text=report + "\n"), score]

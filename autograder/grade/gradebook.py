@@ -26,7 +26,7 @@ from sqlalchemy.exc import DatabaseError
 from autograder import catalogue, course
 from autograder.catalogue import own
 from autograder.course import CourseError
-from autograder.grade import late, patience, points
+from autograder.grade import late, nbgrader_patches, patience, points
 from autograder.grade.parcel import Batch, Result, Stopped
 from autograder.grade.progress import say
 from autograder.grade.worker import split
@@ -68,6 +68,7 @@ class Classroom:
         with _inside(root):
             self._app = AutogradeApp()
             self._app.initialize(["--log-level=ERROR"])
+        nbgrader_patches.install()
         patience.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
         self._settled = _Settled()
         self._app.log.handlers = [self._settled]  # the workers and the summary say what nbgrader would
@@ -170,17 +171,22 @@ class Classroom:
             files = tuple(folder / name for name in received.files)
             self._receive(result.student, folder, take_in.TakenIn(notebook, received.reasons, received.digest, files))
         try:
-            self._patiently(lambda: self._record(result))
-            return replace(self.recorded(result.student), settled=tuple(self._settled.lines))
+            recorded = self._patiently(lambda: self._record(result))
+            return replace(recorded, settled=tuple(self._settled.lines))
         except BaseException:  # a folder that is there would make nbgrader pass over the student for good
             remove(Path(self._path(self._coursedir.autograded_directory, result.student)))
             raise
 
-    def _record(self, result: Result) -> None:
+    def _record(self, result: Result) -> Recorded:
         self._settled.lines.clear()
         with _inside(self.root), warnings.catch_warnings():
             warnings.simplefilter("ignore", sqlalchemy.exc.SAWarning)  # nbgrader's own, at every new submission
-            _Recorder(self._reading, self._app).record(result)
+            recorder = _Recorder(self._reading, self._app)
+            with nbgrader_patches.one_gradebook(self._coursedir.db_url, self._coursedir.course_id, keep=True):
+                recorder.record(result)
+                recorded = self._recorded(result.student)
+            recorder.run_post_convert_hook()  # a teacher's, who may look into the gradebook
+        return recorded
 
     def recorded(self, student: str) -> Recorded | None:
         """What the gradebook holds of a student's submission, or None."""
@@ -296,6 +302,7 @@ class _Recorder(Autograde):
         for name in ("exporter_class", "pre_convert_hook"):
             settings.Autograde.pop(name, None)
             settings.BaseConverter.pop(name, None)
+        settings.Exporter.optimistic_validation = True  # the notebook, after the last step alone
         super().__init__(coursedir=coursedir, parent=parent, config=settings)
         self.autograde_preprocessors = split(self.autograde_preprocessors)[1]
 
@@ -318,7 +325,6 @@ class _Recorder(Autograde):
             self.write_single_notebook(*self.exporter.from_notebook_node(notebook, resources))
         self._sanitizing = True
         self.set_permissions(assignment, student)
-        self.run_post_convert_hook()
 
 
 def _released(root: Path, entry: "Assignment") -> nbformat.NotebookNode:

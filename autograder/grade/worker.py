@@ -17,26 +17,21 @@ import tempfile
 import threading
 import time
 from datetime import datetime
-from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import nbformat
 import psutil
-from nbgrader import api
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
 from autograder import catalogue, course
+from autograder.grade import nbgrader_patches
 from autograder.grade.parcel import Batch, Received, Result, Submission
 from autograder.inside.trees import remove
 from autograder.intake import handed_in, take_in
 from autograder.sandbox import hiding
-
-# nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
-# keeps what it learned about types for good. One engine for each file does both once; nbgrader's `close` leaves it fit.
-api.create_engine = cache(api.create_engine)
 
 FOLDERS = {
     "source_directory": "solutions",
@@ -61,6 +56,7 @@ class Bench:
 
     def __init__(self, batch: Batch, folder: Path) -> None:
         self._folder, self._root, self._classroom = folder, folder / "course", folder / "course" / "classroom"
+        nbgrader_patches.install()
         self._root.mkdir(mode=0o700)
         for name, content in batch.files.items():
             path = self._root / name
@@ -77,6 +73,7 @@ class Bench:
         settings.private = [*settings.get("private", []), *hiding.places_of_course(self._app.config)]
         coursedir.root, coursedir.db_url = str(self._root), f"sqlite:///{self._classroom / 'gradebook.db'}"
         coursedir.assignment_id = batch.assignment
+        self._app.config.Exporter.optimistic_validation = True  # the notebook, after the last step alone
         for name, value in FOLDERS.items():
             setattr(coursedir, name, value)
 
@@ -142,7 +139,9 @@ class Bench:
         self._app.coursedir.student_id = student
         converter = Autograde(coursedir=self._app.coursedir, parent=self._app)
         converter.autograde_preprocessors = split(converter.autograde_preprocessors)[0]
-        converter.start()
+        where = self._app.coursedir
+        with nbgrader_patches.one_gradebook(where.db_url, where.course_id, keep=False):  # the writer has the real one
+            converter.start()
 
     def _notebooks(self, student: str) -> dict[str, str]:
         folder = self._classroom / "autograded" / student / self._app.coursedir.assignment_id

@@ -43,10 +43,11 @@ class Zygote:
         self._child: int | None = None
         self._home: str | None = None
         self._ended = ""
-        self._begin()
 
     def serve(self) -> NoReturn:
         """Do what is told, one child at a time. Ends the process."""
+        self._memory = usage.Memory()  # once: children leave the pages of this process as they were
+        self._begin()
         self._control.sendall(_line({"ready": psutil.Process().num_threads()}))
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._control, MAX_CONTROL_BYTES, 1)
@@ -108,8 +109,7 @@ class Zygote:
 
     def _begin(self) -> None:
         """Open the accounts of a new child, while there is none."""
-        self._memory, self._seconds = usage.Memory(), 0.0
-        self._disk, self._next_count = 0, 0.0
+        self._seconds, self._disk, self._next_count = 0.0, 0, 0.0
 
     def _used(self) -> dict[str, Any]:
         """What the child and all that it started use: seconds of processors, bytes, and what they are doing."""

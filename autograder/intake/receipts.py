@@ -1,7 +1,8 @@
 """When each work arrived. The record is ours: a timestamp.txt beside a notebook may be as much the student's as that.
 
 `classroom/receipts/ASSIGNMENT/STUDENT.json` lists every version of a work that was seen, the latest last. A work
-arrives when it is first seen; the same work seen again keeps its time. What is new is told by its digest, whatever the
+arrives when it is first seen, or when the download of Moodle or Canvas was made that it came in; the same work seen
+again keeps its time. What is new is told by its digest, whatever the
 clock says, and a later version never has an earlier time: a clock that was set back would else hide new work. Where the
 collector is known to write timestamp.txt (nbgrader's exchange, ngshare), a course can believe it:
 `c.Intake.trust_timestamps`.
@@ -39,11 +40,20 @@ def latest(root: Path, assignment: str, student: str) -> Version | None:
     return Version(versions[-1]["digest"], versions[-1]["received"]) if versions else None
 
 
-def record(root: Path, assignment: str, student: str, digest: str, reasons: Sequence[str], stamp: str | None) -> str:
+def record(
+    root: Path,
+    assignment: str,
+    student: str,
+    digest: str,
+    reasons: Sequence[str],
+    stamp: str | None,
+    downloaded: datetime | None = None,
+) -> str:
     """The work's receipt time, as nbgrader writes times; `stamp`, where given, is that time.
 
-    digest: of the work, "" for none. reasons: what had to be put right in it. All of it goes into the record. Raises
-    CourseError when the record has been damaged.
+    downloaded: when a platform is known to have had the work, which is then the time of what is new. digest: of the
+    work, "" for none. reasons: what had to be put right in it. All of it goes into the record. Raises CourseError when
+    the record has been damaged.
     """
     path = _path(root, assignment, student)
     versions = _versions(path)
@@ -53,8 +63,9 @@ def record(root: Path, assignment: str, student: str, digest: str, reasons: Sequ
     latest = versions[-1]
     if stamp or not known:
         before = versions[-2]["received"] if len(versions) > 1 else ""
-        received, is_corrected = _after(before, stamp or _now())
-        latest.update(received=received, by=(STAMP if stamp else "arrival") + (CORRECTED if is_corrected else ""))
+        received, is_corrected = _after(before, stamp or (downloaded.strftime(FORMAT) if downloaded else _now()))
+        by = STAMP if stamp else "download" if downloaded else "arrival"
+        latest.update(received=received, by=by + (CORRECTED if is_corrected else ""))
     latest["reasons"] = list(reasons)
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, json.dumps({"versions": versions}, indent=1, ensure_ascii=False) + "\n")

@@ -8,7 +8,6 @@ nobody's is kept in classroom/collected/ASSIGNMENT/unmatched/ and named. `nbgrad
 """
 
 import argparse
-import hashlib
 import os
 import shutil
 import sys
@@ -216,9 +215,9 @@ class _Desk:
         self._own.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._own, prefix=".arriving-") as arriving:
             staged, remarks, names = self._stage(Path(arriving) / "work", files)
-            digest, made = _digest(staged), _made(archive)
+            digest, made = roster.digest_of(staged), _made(archive)
             there = folder.is_dir() and any(folder.iterdir())
-            if there and digest == (before.digest if before else _digest(folder)):
+            if there and digest == (before.digest if before else roster.digest_of(folder)):
                 how = "same"
             elif there and before and made < before.made:
                 self._summary.students["older"].append(student)
@@ -227,8 +226,10 @@ class _Desk:
                 how = "changed" if there else "new"
                 self._put(staged, folder, student, keep=there)
         number = self.register.numbers.get(student.id, owner.number) if owner.system == MOODLE else owner.number
-        made = max(made, before.made) if before and how == "same" else made
-        record = Collected(owner.system, number, owner.name, digest, names, archive.name, made)
+        first = made
+        if before and how == "same":
+            first, made = min(made, before.arrived or before.made), max(made, before.made)
+        record = Collected(owner.system, number, owner.name, digest, names, archive.name, made, first)
         self.register.students[student.id] = record
         self._summary.students[how].append(student)
         self._summary.remarks += [f"{_named(student)}: {remark}" for remark in remarks if how != "same"]
@@ -332,17 +333,6 @@ def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Own
 def _label(files: Files) -> str:
     """What a download called somebody's work: the folder, or their first file."""
     return archives.fitted(files[0][0].parts[0])
-
-
-def _digest(folder: Path) -> str:
-    """Of all files, without the receipt times that are written beside them."""
-    total = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
-        name = path.relative_to(folder).as_posix()
-        if name not in (receipts.STAMP, receipts.ASIDE):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"{len(name)} {name} {content}\n".encode())
-    return total.hexdigest()
 
 
 def _is_table(path: Path) -> bool:

@@ -6,10 +6,12 @@ e-mail address), else by a full name that is theirs alone. What was found is kep
 `classroom/collected/ASSIGNMENT.json`, so that feedback and grades find the way back.
 """
 
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ class Collected:
     """What is known of one student's work in one assignment.
 
     system, number, name: how the platform calls them. digest: of what was handed in. files: path of each file here ->
-    what the platform called it. archive, made: which download it came from, and when that was made (seconds).
+    what the platform called it. archive, made: which download it came from, and when that was made (seconds). arrived:
+    when the first download was made that held this work, so it was on the platform then; 0 where that is not known.
     """
 
     system: str
@@ -40,6 +43,7 @@ class Collected:
     files: Mapping[str, str]
     archive: str
     made: float
+    arrived: float = 0.0
 
 
 @dataclass
@@ -62,7 +66,22 @@ class Register:
 
 def register(root: Path, assignment: str) -> Register:
     """What has been collected of an assignment. Raises CourseError when its file has been damaged."""
-    return _read(root / "classroom" / "collected" / f"{assignment}.json")
+    return _read(_path(root, assignment))
+
+
+def arrived(root: Path, assignment: str, student: str, folder: Path) -> datetime | None:
+    """When the work in a folder was on the platform at the latest; None where it did not come from there, as it is.
+
+    A platform's download does not say when each work was handed in. What it holds was there when it was made, which may
+    be days before anybody looks at it here. Raises CourseError when the record of it has been damaged.
+    """
+    if not _path(root, assignment).is_file():
+        return None
+    known = register(root, assignment).students.get(student)
+    if known is None or not (known.arrived or known.made) or known.digest != digest_of(folder):
+        return None
+    moment = datetime.fromtimestamp(known.arrived or known.made, timezone.utc)
+    return min(moment, datetime.now(timezone.utc))
 
 
 @dataclass(frozen=True)
@@ -206,6 +225,10 @@ def _without_doubles(found: dict[str, Student], why: dict[str, str]) -> tuple[di
     return found, why
 
 
+def _path(root: Path, assignment: str) -> Path:
+    return root / "classroom" / "collected" / f"{assignment}.json"
+
+
 def _read(path: Path) -> Register:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -220,3 +243,14 @@ def _read(path: Path) -> Register:
 def numbers_of(found: Mapping[str, Student]) -> dict[str, str]:
     """Student's id -> the platform's number."""
     return {student.id: number for number, student in found.items()}
+
+
+def digest_of(folder: Path) -> str:
+    """Of all files, without the receipt times that are written beside them."""
+    total = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
+        name = path.relative_to(folder).as_posix()
+        if name not in (receipts.STAMP, receipts.ASIDE):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{len(name)} {name} {content}\n".encode())
+    return total.hexdigest()

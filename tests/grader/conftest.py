@@ -13,6 +13,8 @@ from autograder.catalogue.exercise import Assignment
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
+SECRET = bytes(range(32))  # of every class here, so that each run asks the same questions
+
 
 @pytest.fixture(scope="session", autouse=True)
 def sandbox_or_trust():
@@ -39,10 +41,12 @@ def signals_are_heard():
 
 @pytest.fixture(scope="session")
 def empty_course(released, tmp_path_factory):
-    """Makes a course with one released assignment and nobody's work yet."""
+    """Makes a course with one released assignment and nobody's work yet; its secret, and so all inputs, are the same."""
 
     def make(name: str, assignment: Assignment = ASSIGNMENT) -> Graded:
         folder = graded_class.twin(tmp_path_factory.mktemp(name) / "course", released(assignment))
+        (folder / "classroom").mkdir(exist_ok=True)
+        (folder / "classroom" / "secret").write_bytes(SECRET)
         return Graded(folder, assignment)
 
     return make

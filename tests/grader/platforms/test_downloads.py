@@ -25,6 +25,7 @@ from downloads_class import (
 
 from autograder import __main__ as command_line
 from autograder.course import CourseError
+from autograder.intake import take_in
 from autograder.platforms import archives, collect, downloads
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -500,3 +501,32 @@ def test_a_name_of_the_platform_s_making_has_one_reading(path, number, parts):
 @pytest.mark.parametrize("path", ["notes.txt", "501_98765.ipynb", "Ada/x_11_assignsubmission_file_y.ipynb", "a_1_b/x"])
 def test_a_name_of_nobody_s_making_has_none(path):
     assert downloads.readings(tuple(path.split("/"))) == []
+
+
+# ---------------------------------------------------------------------------------------------- when it arrived
+
+
+def receipt(folder, student="ada"):
+    """(how it is known, when) of the latest version of a work, once the class has been taken in."""
+    places = results.directory(folder)
+    places.assignment_id = ASSIGNMENT.id
+    take_in.take_in_class(places, lambda line: None)
+    path = folder / "classroom" / "receipts" / ASSIGNMENT.id / f"{student}.json"
+    latest = json.loads(path.read_text(encoding="utf-8"))["versions"][-1]
+    return latest["by"], latest["received"]
+
+
+def test_a_downloaded_work_arrived_when_the_first_download_with_it_was_made(folder):
+    who, files = worksheet(folder / "grades.csv", PEOPLE), {ADA + NOTEBOOK: "Ada"}
+    take(folder, files, who, moment=1_700_000_000)
+    take(folder, files, who, moment=1_700_086_400)  # the same work, downloaded again on the next day
+    assert receipt(folder) == ("download", "2023-11-14 22:13:20.000000 UTC")
+    take(folder, {ADA + NOTEBOOK: "better"}, who, moment=1_700_172_800)
+    assert receipt(folder) == ("download", "2023-11-16 22:13:20.000000 UTC")
+
+
+def test_a_work_that_was_changed_here_after_its_download_arrives_when_it_is_seen(folder):
+    take(folder, {ADA + NOTEBOOK: "Ada"}, worksheet(folder / "grades.csv", PEOPLE), moment=1_700_000_000)
+    (folder / "classroom" / "submitted" / "ada" / ASSIGNMENT.id / NOTEBOOK).write_text("by hand", encoding="utf-8")
+    how, when = receipt(folder)
+    assert how == "arrival" and when > "2026"

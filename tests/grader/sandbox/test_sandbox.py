@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from graded_course import SANDBOXES, need_isolation
+from graded_course import need_isolation
 
 from autograder import course
 from autograder.grade import execute
@@ -22,21 +22,6 @@ from autograder.sandbox.runner import Ended, Runner
 LIMITS = Limits(cell_seconds=1.0, notebook_seconds=4.0)
 
 pytestmark = pytest.mark.xdist_group("sandbox")
-
-
-@pytest.fixture(scope="module", params=SANDBOXES)
-def warm(request):
-    """A warm sandbox for the assignment of chapter 05."""
-    need_isolation(request.param)
-    started = Runner(ASSIGNMENT, BACKENDS[request.param], LIMITS)
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def submission(warm):
-    with warm.submission() as started:
-        yield started
 
 
 def shown(submission, source: str) -> str:
@@ -199,3 +184,18 @@ def test_a_container_gets_no_network_no_rights_and_no_writable_root(engine, monk
     assert {"--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"} <= set(command)
     mounted = [word for word in command if word.startswith("--volume=")]
     assert all(str(tmp_path) in word for word in mounted) and re.search("packages:/course:ro", " ".join(mounted))
+
+
+def test_a_notebook_that_answers_at_once_is_not_asked_for_its_accounts(warm, monkeypatch):
+    orders = []
+    order = warm.order
+    monkeypatch.setattr(warm, "order", lambda what, *descriptors: orders.append(what) or order(what, *descriptors))
+    monkeypatch.setattr(runner.wire, "PATIENCE", 3600.0)  # seconds between two looks
+    with warm.submission({"beside": b"x"}) as submission:
+        for _ in range(3):
+            submission.run("1 + 1")
+    assert orders == ["start", "stop"]
+    monkeypatch.setattr(runner.wire, "PATIENCE", 1e-9)  # then every wait begins with one
+    with warm.submission() as submission:
+        submission.run("1 + 1")
+    assert orders.count("usage") >= 2

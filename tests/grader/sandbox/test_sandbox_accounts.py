@@ -14,28 +14,11 @@ from autograder.inside.limits import Limits
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import backends, runner
-from autograder.sandbox.backends import BACKENDS
-from autograder.sandbox.runner import Ended, Runner, files_beside
+from autograder.sandbox.runner import Ended, files_beside
 
 LIMITS = Limits(cell_seconds=1.0, notebook_seconds=4.0, memory_bytes=1 << 30, notebook_output_bytes=2 << 20)
 
 pytestmark = pytest.mark.xdist_group("sandbox")
-
-
-@pytest.fixture(scope="module", params=SANDBOXES)
-def warm(request):
-    """A warm sandbox for the assignment of chapter 05."""
-    need_isolation(request.param)
-    started = Runner(ASSIGNMENT, BACKENDS[request.param], LIMITS)
-    started.backend = request.param
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def submission(warm):
-    with warm.submission() as started:
-        yield started
 
 
 def shown(submission, source: str) -> str:
