@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 
-from transformer_ref.benchmark.record import RESULT_FILE, WORKS, record, table
-from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
+from transformer_ref.arguments import SETTINGS, SIZE_SETTINGS, parser
+from transformer_ref.benchmark.record import RESULT_FILE, record, table
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
@@ -28,7 +28,7 @@ from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, loa
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
-from transformer_ref.training.recipes import RECIPES, SIZES, Recipe, load_split, varied
+from transformer_ref.training.recipes import RECIPES, Recipe, load_split, varied
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
@@ -36,57 +36,7 @@ from transformer_ref.training.trainer import TrainingError, share_done
 from transformer_ref.translate import Translator, open_model
 from transformer_ref.visualization.curves import curves
 
-EXAMPLES = {
-    "train": """examples:
-  python -m transformer_ref train                       the built-in English-Italian corpus, about a minute
-  python -m transformer_ref train --minutes 1           the same, stopped by the clock
-  python -m transformer_ref train --resume              go on where Ctrl-C stopped it
-  python -m transformer_ref train --corpus multi30k --minutes 10         downloads two megabytes
-  python -m transformer_ref train --corpus multi30k --steps 1800 --tokens-per-batch 4096 --dropout 0.2
-                                                        half an hour on two cores, for a better translator
-  python -m transformer_ref train --corpus multi30k --source de --target fr --data-dir ~/multi30k
-  python -m transformer_ref train --corpus files --data-dir ~/mine --source en --target it
-                                                        train.en, train.it, val.en, val.it, plain or .gz
-  torchrun --nproc-per-node 2 -m transformer_ref train --corpus multi30k
-  python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
-    "translate": """examples:
-  python -m transformer_ref translate "I closed the windows."
-  python -m transformer_ref translate --checkpoint build/multi30k --beam 5 < english.txt > german.txt""",
-    "evaluate": """examples:
-  python -m transformer_ref evaluate --split held_out
-  python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
-    "export": """examples:
-  python -m transformer_ref export --format onnx --output build/onnx
-  python -m transformer_ref export --format ctranslate2 --quantization int8 --output build/ctranslate2""",
-    "benchmark": """examples:
-  python -m transformer_ref benchmark                   beside every peer that is installed, some ten minutes
-  python -m transformer_ref benchmark --work greedy beam
-  python -m transformer_ref benchmark --record          keeps the result and writes its table into the book""",
-}
-
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
-SETTINGS = (  # of a training: field, type, help
-    ("tokens_per_batch", int, "cells of the longer side of a padded batch"),
-    ("accumulation", int, "parts that a batch is read in, for less memory and the same result"),
-    ("learning_rate", float, "the peak of AdamW's"),
-    ("muon_rate", float, "the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone"),
-    ("warm_up", int, "steps in which the rates grow to their peak"),
-    ("label_smoothing", float, "share of the wished-for probability that other tokens get"),
-    ("weight_decay", float, "of AdamW"),
-    ("clip", float, "the greatest norm of all gradients together"),
-    ("average_decay", float, "of the running mean of the weights; 0 for none"),
-    ("patience", int, "end after so many validations without a better one, and keep the best"),
-    ("validations", int, "how many there are in the course of the training"),
-    ("seed", int, "of weights, dropout and order (default: 1)"),
-)
-SIZE_SETTINGS = (  # of the model: field, type, help
-    ("d_model", int, "width of the vectors between layers; a multiple of the heads"),
-    ("heads", int, "of each attention"),
-    ("encoder_layers", int, "layers that read"),
-    ("decoder_layers", int, "layers that write"),
-    ("d_ff", int, "width of the hidden layer in the feed-forward networks"),
-    ("max_length", int, "positions; a longer sentence is left out"),
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C, 141 stopped since nobody reads the output any more.
     """
-    options = parser().parse_args(arguments)
+    options = parser(COMMANDS).parse_args(arguments)
     try:
         with freed_memory_kept():
             options.command(options)
@@ -109,114 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the commands."""
-    top = argparse.ArgumentParser(
-        prog="python -m transformer_ref", description="Train a Transformer and translate with it."
-    )
-    commands = top.add_subparsers(required=True, metavar="train | translate | evaluate | export | benchmark")
-
-    training = _command(commands, "train", run_train, "learn from a corpus and leave a checkpoint")
-    training.add_argument(
-        "--corpus", choices=sorted(RECIPES), default="grammar", help="default: grammar, which is built in"
-    )
-    training.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read",
-    )
-    training.add_argument("--source", metavar="LANGUAGE", help="the language to read (default: en)")
-    training.add_argument(
-        "--target", metavar="LANGUAGE", help="the language to write (default: de, or it for the built-in corpus)"
-    )
-    training.add_argument(
-        "--output",
-        metavar="DIR",
-        type=Path,
-        help="where the checkpoint and the run's card go (default: build/<corpus>)",
-    )
-    training.add_argument("--size", choices=sorted(SIZES), help="the paper's instead of the recipe's own")
-    for name, kind, text in SIZE_SETTINGS:
-        training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
-    training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
-    training.add_argument(
-        "--from",
-        dest="start",
-        metavar="DIR",
-        type=Path,
-        help="go on from the model of another training, with its tokenizers and sizes",
-    )
-    training.add_argument(
-        "--dropout", metavar="X", type=float, help="instead of the recipe's; a long training on little data wants more"
-    )
-    length = training.add_mutually_exclusive_group()
-    length.add_argument(
-        "--minutes",
-        metavar="M",
-        type=float,
-        help="train for so long; reading the corpus, validating and saving come on top",
-    )
-    length.add_argument("--steps", metavar="N", type=int, help="train for so many steps")
-    for name, kind, text in SETTINGS:
-        training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
-    training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
-    training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster")
-    again = training.add_mutually_exclusive_group()
-    again.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on from the training saved in the output folder: after 5, 10, 20, 40 and 80 seconds, "
-        "then every two minutes, and whenever it is stopped",
-    )
-    again.add_argument("--overwrite", action="store_true", help="lose the model that the output folder holds")
-
-    translating = _command(commands, "translate", run_translate, "translate the sentences given, or the lines of stdin")
-    translating.add_argument("sentences", nargs="*", help="none: one line of stdin is one sentence")
-    _add_checkpoint(translating)
-    _add_decoding(translating)
-    translating.add_argument(
-        "--n-best",
-        metavar="N",
-        type=int,
-        help="write the N best of each line, at most --beam: line ||| translation ||| score",
-    )
-
-    evaluating = _command(commands, "evaluate", run_evaluate, "score a checkpoint on sentences it was not trained on")
-    _add_checkpoint(evaluating)
-    evaluating.add_argument(
-        "--split", default="test", help="validation, test, or another that the corpus has, such as held_out"
-    )
-    evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
-    _add_decoding(evaluating)
-
-    exporting = _command(commands, "export", run_export, "write a checkpoint in another library's form")
-    _add_checkpoint(exporting)
-    exporting.add_argument("--format", choices=("onnx", "ctranslate2", "marian"), required=True)
-    exporting.add_argument("--output", metavar="DIR", type=Path, required=True, help="the folder to write")
-    exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
-
-    measuring = _command(
-        commands, "benchmark", run_benchmark, "measure training and decoding beside what people would pick instead"
-    )
-    measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
-    measuring.add_argument(
-        "--repeats", metavar="N", type=int, default=3, help="rounds to take the median of (default: 3)"
-    )
-    measuring.add_argument(
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=Path("build/benchmark"),
-        help="where benchmark.json goes (default: %(default)s)",
-    )
-    measuring.add_argument(
-        "--record",
-        action="store_true",
-        help="measure nothing; keep the last result and write its table into the book and README.md",
-    )
-    return top
 
 
 def run_train(options: argparse.Namespace) -> None:
@@ -401,52 +243,6 @@ def run_benchmark(options: argparse.Namespace) -> None:
     print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
 
 
-def _command(commands, name: str, function, text: str) -> argparse.ArgumentParser:
-    command = commands.add_parser(
-        name,
-        help=text,
-        description=text[0].upper() + text[1:] + ".",
-        epilog=EXAMPLES[name],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:<number> (default: auto)")
-    command.set_defaults(command=function)
-    return command
-
-
-def _add_decoding(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--beam",
-        metavar="N",
-        type=int,
-        default=DecodingConfig.beam,
-        help="hypotheses kept at each step (default: %(default)s)",
-    )
-    command.add_argument(
-        "--length-exponent",
-        metavar="X",
-        type=float,
-        default=DecodingConfig.length_exponent,
-        help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)",
-    )
-    command.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default="fp32",
-        help="bf16 is faster on some machines and a little coarser (default: fp32)",
-    )
-
-
-def _add_checkpoint(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        type=Path,
-        default=Path(RECIPES["grammar"].output),
-        help="what `train` left (default: %(default)s)",
-    )
-
-
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:
     device = choose_device(options.device)
     checkpoint = open_model(options.checkpoint, device)
@@ -456,6 +252,15 @@ def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+COMMANDS = {
+    "train": run_train,
+    "translate": run_translate,
+    "evaluate": run_evaluate,
+    "export": run_export,
+    "benchmark": run_benchmark,
+}
 
 
 if __name__ == "__main__":

@@ -29,11 +29,11 @@ class Noticed:
     """
 
     kind: str
-    axis: int | None = None
+    axis: int = 0
     axes: int = 0
     size: int = 0
-    argument: int | None = None
-    factor: float | None = None
+    argument: int = 0
+    factor: float = 0.0
     sure: bool = True
 
 

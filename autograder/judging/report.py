@@ -129,11 +129,11 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, str, str] | None:
         wanted, yours = parted.expected, parted.got
     if not isinstance(wanted, torch.Tensor) or not parted.index or wanted.shape[-1] > MAX_ROW:
         return None
-    row = parted.index[:-1]
+    row: tuple[int, ...] = parted.index[:-1]
     if row and len(outcome.case.labels) == wanted.shape[-2]:
         label = f'row "{outcome.case.labels[row[-1]]}" '
     else:
-        label = f"row {row if len(row) > 1 else row[0]} " if row else ""
+        label = f"row {row[0] if len(row) == 1 else row} " if row else ""
     texts = [
         tensors_apart(wanted, yours, place)
         if place == parted.index

@@ -168,7 +168,7 @@ STEPS = ("result", "index", "key")
 
 def _step(part: Part) -> str:
     if part.kind == "result":
-        return f"result {part.name + 1}: "
+        return f"result {int(part.name) + 1}: "
     return f"at {part.kind} {part.name!r}: "
 
 
@@ -217,7 +217,8 @@ def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     if part.kind == "projection":
         return f"the {part.name} projection"
     names = argument_names(exercise, outcome)
-    return names[part.name] if part.name < len(names) else f"argument {part.name + 1}"
+    place = int(part.name)
+    return names[place] if place < len(names) else f"argument {place + 1}"
 
 
 def _other_type(parted: Difference) -> str:

@@ -371,7 +371,7 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
 def test_a_reader_who_leaves_early_sees_no_traceback(lines):
     code = (
         "import sys; from transformer_ref import __main__ as command; "
-        f"command.run_translate = lambda options: print('una riga\\n' * {lines}); "
+        f"command.COMMANDS['translate'] = lambda options: print('una riga\\n' * {lines}); "
         "sys.stdin.readline(); sys.exit(command.main(['translate', 'a line']))"
     )
     with subprocess.Popen(

@@ -31,6 +31,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("benchmark",),
     ("visualization",),
     ("beyond",),
+    ("arguments",),
     ("__main__",),
 )
 ORDER = [entry for row in ROWS for entry in row]
