@@ -7,6 +7,7 @@ hidden probes too. Where only one failure shows a fact, it is not `sure`: it may
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from math import isfinite
 from typing import Any
 
 import torch
@@ -64,8 +65,9 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     if not failures:
         return []
     facts = [*_changed(failures), *(_repeated(again) if again else ())]
-    values = _about_values([outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "nan")])
-    return [*facts, *values[:1], *_about_probes(outcomes)][:3]
+    values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "nan", "length")]
+    found = [*_fixed(values), *_about_values(values), *_about_items(values), *_about_numbers(values)]
+    return [*facts, *found[:1], *_about_probes(outcomes)][:3]
 
 
 def _changed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
@@ -106,6 +108,55 @@ def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
             first = next(key for key in telling[0] if key in common)
             return [replace(telling[0][first], sure=len(telling) > 1)]
     return []
+
+
+def _fixed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """The same result for several inputs whose right results differ."""
+    results = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(results) > 1 and not any(isinstance(got, (Raised, bool, type(None))) for got, _ in results):
+        (got, expected), *others = results
+        if all(_same(got, other) and not _same(expected, wanted) for other, wanted in others):
+            yield Noticed("fixed")
+
+
+def _about_items(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """What the items of a list or the letters of a text have in common with the right ones, in every failure."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if not pairs or not all(isinstance(x, (list, str)) and type(x) is type(y) for x, y in pairs):
+        return
+    told = [(list(got), list(expected)) for got, expected in pairs]
+    for kind, holds in ITEMS.items():
+        if all(holds(got, expected) for got, expected in told):
+            yield Noticed(kind, sure=len(told) > 1)
+            return
+
+
+def _first_of_each(items: list) -> list:
+    return [item for place, item in enumerate(items) if item not in items[:place]]
+
+
+ITEMS: dict[str, Callable[[list, list], bool]] = {
+    "items reversed": lambda got, expected: _same(got, expected[::-1]),
+    "first item missing": lambda got, expected: _same(got, expected[1:]),
+    "last item missing": lambda got, expected: _same(got, expected[:-1]),
+    "an item too many in front": lambda got, expected: _same(got[1:], expected),
+    "an item too many at the end": lambda got, expected: _same(got[:-1], expected),
+    "repeated items lost": lambda got, expected: _same(
+        got, [e for i, e in enumerate(expected) if e not in expected[:i]]
+    ),
+    "another order": lambda got, expected: sorted(map(repr, got)) == sorted(map(repr, expected)),
+}
+
+
+def _about_numbers(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Plain numbers that are off by one and the same amount, or factor, in at least two failures."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(pairs) < 2 or not all(type(x) in (int, float) and isfinite(x) for pair in pairs for x in pair):
+        return
+    if len({round(got - expected, 6) for got, expected in pairs}) == 1:
+        yield Noticed("offset", factor=round(pairs[0][0] - pairs[0][1], 4))
+    elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
+        yield Noticed("scaled", factor=round(pairs[0][0] / pairs[0][1], 4))
 
 
 def _key(fact: Noticed) -> tuple:
@@ -290,6 +341,11 @@ def _near(one: Any, other: Any, outcome: Outcome) -> bool:
 
 def _close(outcome: Outcome) -> Callable[[Tensor, Tensor], bool]:
     return lambda one, other: _near(one, other, outcome)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are of one kind and equal."""
+    return type(one) is type(other) and _equal(one, other)
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -16,6 +16,14 @@ LINES = {  # of a result with so many axes, what lies along the axis that is so 
 FIXED = {
     "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
     "each call, or kept from one call to the next.",
+    "fixed": "The same result comes back for different inputs: is it that of the worked example?",
+    "items reversed": "These are the right items in the opposite order.",
+    "first item missing": "The first item is missing; the others are right.",
+    "last item missing": "The last item is missing; the others are right.",
+    "an item too many in front": "Something stands in front that should not; all that follows is right.",
+    "an item too many at the end": "Something stands at the end that should not; all before it is right.",
+    "repeated items lost": "What occurs several times came back once.",
+    "another order": "These are the right items in another order.",
     "constant": "Every number of your result is the same one.",
     "signs": "The sizes of all numbers are right; some of the signs are not.",
     "only these sizes": "It is right for the sizes of the example and wrong for others: is one of them written into "
@@ -60,8 +68,7 @@ def _pattern(fact: Noticed, hidden: bool) -> str:
         case "scaled" if fact.factor == -1:
             return "Every number has the opposite sign."
         case "scaled":
-            factor = "a constant" if hidden else number(fact.factor)
-            return f"Every number is {factor} times the right one."
+            return f"Every number is {'a constant' if hidden else number(fact.factor)} times the right one."
         case "offset":
             more = "by the same amount" if hidden else f"by {number(abs(fact.factor))}"
             return f"Every number is too {'large' if fact.factor > 0 else 'small'} {more}."

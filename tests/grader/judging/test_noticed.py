@@ -53,6 +53,32 @@ def test_an_argument_that_was_changed_is_said_first():
     assert found[0].kind == "changed" and found[0].argument == 1
 
 
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("ids[::-1]", "items reversed"),
+        ("ids[1:]", "first item missing"),
+        ("ids[:-1]", "last item missing"),
+        ("[0, *ids]", "an item too many in front"),
+        ("[*ids, 0]", "an item too many at the end"),
+        ("[1, 2, 3]", "fixed"),
+    ],
+)
+def test_what_a_list_has_in_common_with_the_right_one_is_seen(expression, kind):
+    right = catalogue.find("encode-decode").right[0].source
+    source = f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n    return {expression}\n"
+    assert kind in [fact.kind for fact in noticed(catalogue.find("encode-decode"), source)]
+
+
+@pytest.mark.parametrize(("expression", "kind"), [("{} + 2", "offset"), ("{} * 3", "scaled")])
+def test_plain_numbers_off_by_one_amount_are_seen(expression, kind):
+    right = catalogue.find("path-length").right[0].source
+    source = (
+        f"{right}\n_right = path_length\ndef path_length(*a, **k):\n    return {expression.format('_right(*a, **k)')}\n"
+    )
+    assert kind in [fact.kind for fact in noticed(catalogue.find("path-length"), source)]
+
+
 def test_right_for_the_sizes_of_the_example_alone():
     asked = [tuple(probe.draw(torch.Generator()).arguments[1].shape) for probe in ATTEND.visible]
     source = f"def attend(W, V):\n    return W @ V if tuple(V.shape) in {asked} or 1 in W.shape else W @ V + V.sum()\n"
