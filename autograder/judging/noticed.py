@@ -132,7 +132,10 @@ def _about_items(failures: Sequence[Outcome]) -> Iterator[Noticed]:
 
 
 def _first_of_each(items: list) -> list:
-    return [item for place, item in enumerate(items) if item not in items[:place]]
+    first: dict[str, Any] = {}
+    for item in items:
+        first.setdefault(repr(item), item)
+    return list(first.values())
 
 
 ITEMS: dict[str, Callable[[list, list], bool]] = {
