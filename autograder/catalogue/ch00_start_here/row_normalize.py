@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
@@ -180,10 +180,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("keepdim", RIGHT),
-        right("last axis", """
-            def row_normalize(table):
-                return table / table.sum(-1, keepdim=True)
-        """),
+        right("last axis", formula("row_normalize(table)", "table / table.sum(-1, keepdim=True)")),
         right("a new axis by None", RIGHT.but(SUMS, "x.sum(1)[:, None]")),
         right("unsqueeze", RIGHT.but(SUMS, "torch.sum(x, dim=1)").but("x / sums", "torch.div(x, sums.unsqueeze(1))")),
         right("einsum", RIGHT.but("x / sums", 'torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))')),

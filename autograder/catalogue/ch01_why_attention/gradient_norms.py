@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -140,10 +140,8 @@ EXERCISE = Exercise(
     ),
     right=(
         right("running product", RIGHT),
-        right("matrix_power", """
-            def gradient_norms(W, T):
-                return torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])
-        """),
+        right("matrix_power", formula(
+            "gradient_norms(W, T)", "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])")),
         right("autograd", """
             def gradient_norms(W, T):
                 def run(h, steps):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -128,14 +128,8 @@ EXERCISE = Exercise(
     right=(
         right("pairs of indices", RIGHT),
         right("gather", GATHERED.ending_in(".squeeze(1)")),
-        right("loop", """
-            def last_state(H, lengths):
-                return torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])
-        """),
-        right("slices", """
-            def last_state(H, lengths):
-                return torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)
-        """),
+        right("loop", formula("last_state(H, lengths)", "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
+        right("slices", formula("last_state(H, lengths)", "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
         right("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
         right("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
         right("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),

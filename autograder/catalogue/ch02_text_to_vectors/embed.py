@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 
@@ -179,10 +179,7 @@ EXERCISE = Exercise(
                 x = torch.index_select(W, 0, ids.reshape(-1)).reshape(*ids.shape, W.shape[1])
                 return x * torch.tensor(W.shape[1]).sqrt() if scale else x
         """),
-        right("table scaled first", """
-            def embed(ids, W, scale=True):
-                return (W * W.shape[1] ** 0.5 if scale else W)[ids]
-        """),
+        right("table scaled first", formula("embed(ids, W, scale=True)", "(W * W.shape[1] ** 0.5 if scale else W)[ids]")),
         right("loops", """
             def embed(ids, W, scale=True):
                 factor = math.sqrt(W.shape[1]) if scale else 1

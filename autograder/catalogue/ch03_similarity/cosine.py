@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -186,15 +186,9 @@ EXERCISE = Exercise(
     ),
     right=(
         right("F.normalize", RIGHT),
-        right("F.cosine_similarity, spread", """
-            def cosine(A, B):
-                return F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)
-        """),
+        right("F.cosine_similarity, spread", formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
         right("lengths outside", OUTSIDE),
-        right("a tiny number added", """
-            def cosine(A, B):
-                return (A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)
-        """),
+        right("a tiny number added", formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
         right("where", """
             def cosine(A, B):
                 def direction(v):

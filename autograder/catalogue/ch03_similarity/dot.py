@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
@@ -140,18 +140,9 @@ EXERCISE = Exercise(
     ),
     right=(
         right("multiply and sum", RIGHT),
-        right("einsum", """
-            def dot(a, b):
-                return torch.einsum("...d,...d->...", a, b)
-        """),
-        right("vecdot", """
-            def dot(a, b):
-                return torch.linalg.vecdot(a, b)
-        """),
-        right("row times column", """
-            def dot(a, b):
-                return (a[..., None, :] @ b[..., :, None])[..., 0, 0]
-        """),
+        right("einsum", formula("dot(a, b)", 'torch.einsum("...d,...d->...", a, b)')),
+        right("vecdot", formula("dot(a, b)", "torch.linalg.vecdot(a, b)")),
+        right("row times column", formula("dot(a, b)", "(a[..., None, :] @ b[..., :, None])[..., 0, 0]")),
         right("loop over the places", """
             def dot(a, b):
                 total = 0
@@ -166,10 +157,7 @@ EXERCISE = Exercise(
                 return torch.stack(flat).reshape(a.shape[:-1])
         """),
         right("double inside", RIGHT.but(PRODUCTS, "a.double() * b.double()").ending_in(".to(a.dtype)")),
-        right("from three lengths", """
-            def dot(a, b):
-                return ((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2
-        """),
+        right("from three lengths", formula("dot(a, b)", "((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2")),
         right("recursion", """
             def dot(a, b):
                 if a.dim() == b.dim() == 1:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -145,14 +145,8 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
     ),
     right=(
-        right("matrix product", """
-            def scaled_scores(q, k):
-                return q @ k.T / math.sqrt(q.shape[-1])
-        """),
-        right("Q scaled first", """
-            def scaled_scores(Q, K):
-                return (Q * Q.size(-1) ** -0.5) @ K.mT
-        """),
+        right("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),
+        right("Q scaled first", formula("scaled_scores(Q, K)", "(Q * Q.size(-1) ** -0.5) @ K.mT")),
         right("half on each side", """
             def scaled_scores(Q, K):
                 s = K.shape[1] ** -0.25
@@ -164,10 +158,8 @@ EXERCISE = Exercise(
                 d = len(Q[0])
                 return torch.stack([torch.stack([torch.dot(q, k) / d ** 0.5 for k in K]) for q in Q])
         """),
-        right("spread and sum", """
-            def scaled_scores(Q, K):
-                return (Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())
-        """),
+        right("spread and sum", formula(
+            "scaled_scores(Q, K)", "(Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())")),
         right("F.linear", RIGHT.but("Q @ K.T", "F.linear(Q, K)")),
         right("double inside", """
             def scaled_scores(Q, K):

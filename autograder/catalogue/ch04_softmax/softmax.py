@@ -17,7 +17,7 @@ from autograder.catalogue.ch04_softmax.shared import (
     with_minus_infinity,
 )
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import Answer, answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import softmax as library
@@ -202,10 +202,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("each row's maximum", RIGHT.but(LARGEST, "x.max(dim=dim, keepdim=True).values")),
-        right("through the logarithm", """
-            def softmax(scores, dim):
-                return (scores - scores.logsumexp(dim, keepdim=True)).exp()
-        """),
+        right("through the logarithm", formula("softmax(scores, dim)", "(scores - scores.logsumexp(dim, keepdim=True)).exp()")),
         right("maximum detached", RIGHT.but("x.amax", "x.detach().amax").but("dim):", "dim=-1):")),
         right("axis moved to the end", """
             def softmax(x, dim):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import first_row, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -131,24 +131,16 @@ EXERCISE = Exercise(
                         J[i, j] = p[i] * (1 - p[i]) if i == j else -p[i] * p[j]
                 return J
         """),
-        right("autograd", """
-            def softmax_jacobian(p):
-                return torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())
-        """),
+        right("autograd", formula(
+            "softmax_jacobian(p)", "torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())")),
         right("one row of autograd at a time", """
             def softmax_jacobian(p):
                 x = p.detach().log().requires_grad_()
                 y = x.softmax(0)
                 return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(p))])
         """),
-        right("jacrev", """
-            def softmax_jacobian(p):
-                return torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))
-        """),
-        right("einsum", """
-            def softmax_jacobian(p):
-                return p.diag_embed() - torch.einsum("i,j->ij", p, p)
-        """),
+        right("jacrev", formula("softmax_jacobian(p)", "torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))")),
+        right("einsum", formula("softmax_jacobian(p)", 'p.diag_embed() - torch.einsum("i,j->ij", p, p)')),
         right("double inside", """
             def softmax_jacobian(p):
                 q = p.double()

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
@@ -153,10 +153,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("at", RIGHT),
-        right("Q scaled first", """
-            def attention_weights(q, k):
-                return (q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)
-        """),
+        right("Q scaled first", formula("attention_weights(q, k)", "(q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)")),
         right("both scaled", """
             def attention_weights(q, k):
                 s = q.size(-1) ** -0.25

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -105,10 +105,7 @@ EXERCISE = Exercise(
                 return y if bias is None else y + bias
         """),
         right("einsum", RIGHT.but("x @ W", 'torch.einsum("btd,dk->btk", x, W)')),
-        right("F.linear", """
-            def project(x, W, b=None):
-                return F.linear(x, W.T, b)
-        """),
+        right("F.linear", formula("project(x, W, b=None)", "F.linear(x, W.T, b)")),
         right("loops", """
             def project(x, W, b=None):
                 rows = []
