@@ -105,13 +105,13 @@ def right(name: str, source: str) -> Variant:
 
 
 def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
-    """The known wrong answer that changes an argument; more: what is particular about it here."""
+    """The known wrong answer that changes an argument; more: what is particular here, in place of the usual advice."""
     return wrong(
         f"{argument} changed in place",
         source,
         reread,
         f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ writes "
-        f"into the tensor that was passed in. Make a new one. {more}",
+        f"into the tensor that was passed in. {more or 'Make a new one.'}",
     )
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
@@ -198,14 +198,8 @@ EXERCISE = Exercise(
               "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
         wrong("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
               "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
-        wrong("cut off from the gradient", RIGHT.but("context, weights", "context.detach(), weights.detach()"), LOOK_BACK,
-              """The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and
-              nothing here could be learned."""),
-        wrong("always float32", RIGHT.but("context, weights", "context.float(), weights.float()"), LOOK_BACK,
-              "float64 went in and float32 came out. The results keep the dtype of the input."),
-        wrong("H changed in place", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK,
-              """Your function changed the caller's H. An operation that ends in _ or such as *= writes into the tensor that
-              was passed in."""),
+        *usual_mistakes(RIGHT, detached=LOOK_BACK, float32=LOOK_BACK),
+        in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         wrong("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
               "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),
         wrong("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,

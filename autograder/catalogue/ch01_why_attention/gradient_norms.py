@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -134,9 +134,8 @@ EXERCISE = Exercise(
         wrong("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
               """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it with
               the dtype of W."""),
-        wrong("W changed in place", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(
-                  STEP, "W.copy_(power @ step)"), GRADIENT,
-              "Your function changed the caller's W. Keep the running product in a tensor of its own."),
+        in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"), GRADIENT,
+                 "Keep the running product in a tensor of its own."),
     ),
     right=(
         right("running product", RIGHT),

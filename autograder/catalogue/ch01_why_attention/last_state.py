@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -122,8 +122,7 @@ EXERCISE = Exercise(
               """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
               torch.tensor(...) cut the graph."""),
         *usual_mistakes(RIGHT, float32=PADDING),
-        wrong("lengths changed in place", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING,
-              "Your function changed the caller's lengths: -= writes into the tensor that was passed in."),
+        in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
     ),
     right=(
         right("pairs of indices", RIGHT),

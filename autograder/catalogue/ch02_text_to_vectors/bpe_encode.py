@@ -183,9 +183,7 @@ EXERCISE = Exercise(
         wrong("unknown letter left out", RIGHT.but(
                   START, '[c for c in word if any(c in a + b for a, b in merges)] + ["</w>"]'), CUT,
               "A letter that no merge has seen vanished. All pieces together must spell the word again.", quotes=returned),
-        wrong("only the first place", IN_PLACE.but("pieces[i:i + 2] = [a + b]", """
-                  pieces[i:i + 2] = [a + b]
-                  break"""), CUT,
+        wrong("only the first place", IN_PLACE.after("pieces[i:i + 2] = [a + b]", "break"), CUT,
               """Each merge was applied at its first place only, so a pair that stands twice in the word (an in banana) stays
               unmerged the second time."""),
         wrong("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,

@@ -132,10 +132,7 @@ EXERCISE = Exercise(
         wrong("<eos> as a word", RIGHT.but('[vocab["<eos>"]]', '["<eos>"]'), ENCODE,
               "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the vocabulary.",
               quotes=returned),
-        wrong("the caller's tokens changed", RIGHT.but(IDS, """
-                  if add_eos:
-                      tokens.append("<eos>")
-                  ids = [vocab.get(token, vocab["<unk>"]) for token in tokens]""").but(ENDED, "ids"), ENCODE,
+        wrong("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"), ENCODE,
               """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever encodes
               it twice gets something else. Write into a list of your own."""),
         wrong("a new word added to the vocabulary", RIGHT.but(ID, "vocab.setdefault(token, len(vocab))"), SPECIAL,

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
@@ -130,9 +130,8 @@ EXERCISE = Exercise(
         wrong("a Python number", RIGHT.ending_in(".item()"), MANY,
               """.item() hands over a plain number: it fails for more than one pair, and no gradient flows through it. Return a
               tensor, even for one pair."""),
-        wrong("a changed in place", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
-              """Your function changed the caller's a. An operation such as *= or mul_ writes into the tensor that was passed in,
-              and fails where a is smaller than the result."""),
+        in_place("a", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
+                 "It also fails where a is smaller than the result."),
         wrong("a loop over the first axis", RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
               """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the
               vector. The numbers are always last, and what stands before them may be nothing, one axis or several."""),

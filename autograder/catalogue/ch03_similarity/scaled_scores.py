@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -126,9 +126,8 @@ EXERCISE = Exercise(
         wrong("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
               """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
               product, of one query with one key."""),
-        wrong("Q changed in place", RIGHT.without(DIVISION).but("scores = Q", "Q /= Q.shape[-1] ** 0.5\n    scores = Q"), MANY,
-              """Your function changed the caller's Q: /= and div_ write into the tensor that was passed in. (When K is the same
-              tensor, it even changes under your hands.)"""),
+        in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
+                 "(When K is the same tensor, it even changes under your hands.)"),
         wrong("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
               """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The
               root is d to the power of one half, with brackets or as 0.5."""),

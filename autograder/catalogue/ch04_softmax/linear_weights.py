@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import IN_PLACE, sections, sums
+from autograder.catalogue.ch04_softmax.shared import sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 
@@ -117,7 +117,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
               """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain numbers, cut
               it. Then raising one score seems to leave the other shares alone."""),
-        wrong("x changed in place", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
     ),
     right=(

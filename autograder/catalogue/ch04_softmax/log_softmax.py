@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
     LIBRARY_SOFTMAX,
     THINGS,
     WINDOWS,
@@ -15,7 +14,7 @@ from autograder.catalogue.ch04_softmax.shared import (
     with_minus_infinity,
 )
 from autograder.catalogue.exercise import Case, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -147,7 +146,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave the
               others alone."""),
-        wrong("x changed in place", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT, IN_PLACE),
+        in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
         wrong("maximum taken away twice", RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
               """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two is
               enough."""),

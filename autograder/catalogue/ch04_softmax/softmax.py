@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
     LIBRARY_SOFTMAX,
     ROWS_SUM_TO_ONE,
     THINGS,
@@ -17,7 +16,7 @@ from autograder.catalogue.ch04_softmax.shared import (
     with_minus_infinity,
 )
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import Answer, answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import Answer, answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import softmax as library
@@ -192,9 +191,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", RIGHT.but("/ total", "/ total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum. Then raising one score seems to leave the
               others alone. (Detaching the *maximum* would do no harm.)"""),
-        wrong("x changed in place", RIGHT.but("powers = torch.exp(x - largest)", """
-                  x -= largest
-                  powers = torch.exp(x)"""), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("powers = torch.exp(x - largest)", "x -= largest\n    powers = torch.exp(x)"), CONTRACT),
         wrong("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
               """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same number for
               all scores that share 1, or their proportions change: both go along dim."""),

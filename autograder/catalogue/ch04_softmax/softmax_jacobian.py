@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import first_row, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -101,9 +101,7 @@ EXERCISE = Exercise(
         wrong("outer product added", RIGHT.but(" - ", " + "), SLOPE,
               """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1, so a
               row of slopes sums to 0.""", quotes=diagonal),
-        wrong("p changed in place", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT,
-              """Your function changed the caller's p. An operation whose name ends in _ , or -=, writes into the tensor that
-              was passed in."""),
+        in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         wrong("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
               """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all products is
               needed, each share with each share.""", quotes=first_row),

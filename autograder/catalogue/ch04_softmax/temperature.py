@@ -3,17 +3,9 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
-    ROWS_SUM_TO_ONE,
-    THINGS,
-    WINDOWS,
-    first_row,
-    sections,
-    sums,
-)
+from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
 
@@ -29,9 +21,7 @@ def temperature(x: Tensor, tau: float) -> Tensor:
     return library.softmax(x / tau, dim=-1)
 
 
-def inputs(
-    g: torch.Generator, shape: tuple[int, ...], tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32
-) -> Case:
+def inputs(g: torch.Generator, shape: tuple, tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32) -> Case:
     return Case((times * normal(g, *shape, dtype=dtype), tau))
 
 
@@ -145,8 +135,7 @@ EXERCISE = Exercise(
                   return powers / powers.sum(dim=-1, keepdim=True)"""), STABLE,
               """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away before
               the exponential."""),
-        wrong("x changed in place", RIGHT.but(
-                  "return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT),
         wrong("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
               "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),
         wrong("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,

@@ -101,10 +101,8 @@ EXERCISE = Exercise(
     section=ORDER,
     probes=(
         visible("attention does not know the order", attention_without_order, 6),
-        visible(
-            "a function that adds a number to each position",
-            Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE)),
-        ),
+        visible("a function that adds a number to each position",
+                Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
         hidden("other sizes", inputs, running_total, 3, 5, 7),
         hidden("more sentences than words", inputs, running_total, 5, 4, 6),
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5),

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise, Role
-from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
@@ -37,12 +37,7 @@ def projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
 
 
 def inputs(
-    g: torch.Generator,
-    B: int,
-    T: int,
-    widths: tuple[int, int, int],
-    first: float = 1.0,
-    dtype: torch.dtype = torch.float32,
+    g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0, dtype: torch.dtype = torch.float32,
 ) -> Case:
     """widths: d_model, d_k, d_v. first: the first sentence's numbers are so many times as large."""
     weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
@@ -196,10 +191,7 @@ EXERCISE = Exercise(
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
               """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
               is missing.""", quotes=columns),
-        wrong("the batch axis squeezed away", RIGHT.but(
-                  "weights @ v, weights", "(weights @ v).squeeze(), weights.squeeze()"), SHAPES,
-              """With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must
-              stay."""),
+        *usual_mistakes(RIGHT, squeezed=SHAPES),
     ),
     right=(
         right("three Linears", RIGHT),

@@ -109,7 +109,8 @@ def test_a_formula_is_a_function_of_one_line():
 def test_what_is_changed_in_place_is_named_and_what_is_particular_is_added():
     known = in_place("V", RIGHT.before("return mixed", "V *= 2"), HERE, "It doubles.")
     assert known.name == "V changed in place" and "    V *= 2\n" in known.source
-    assert "the caller's V:" in known.message and known.message.endswith("Make a new one. It doubles.")
+    assert "the caller's V:" in known.message and known.message.endswith("passed in. It doubles.")
+    assert in_place("V", known.source, HERE).message.endswith("passed in. Make a new one.")
 
 
 @pytest.mark.parametrize(
