@@ -3,18 +3,8 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import (
-    LIBRARY_SOFTMAX,
-    ROWS_SUM_TO_ONE,
-    THINGS,
-    WINDOWS,
-    around_1000,
-    first_row,
-    scores,
-    sections,
-    sums,
-    with_minus_infinity,
-)
+from autograder.catalogue.ch04_softmax import shared
+from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections, sums
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import Answer, answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
@@ -66,16 +56,16 @@ EXERCISE = Exercise(
     difficulty=2,
     minutes=20,
     section=POSITIVE,
-    forbidden=LIBRARY_SOFTMAX,
+    forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
-        visible("two rows of three", Case((THINGS, -1)), laws=(ROWS_SUM_TO_ONE,)),
+        visible("two rows of three", Case((THINGS, -1)), laws=(shared.ROWS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
         *usual_probes(scores, other=((2, 3, 5), 1), smallest=((3, 1, 2), 1), common=((2, 5, 3), 2)),
         hidden("down the columns: dim=0", scores, (3, 5), 0),
         hidden("three axes, dim=-2", scores, (2, 4, 3), -2),
-        hidden("scores around 1000 and -1000", around_1000, rtol=1e-3),  # float32 holds four decimals of 1000
+        hidden("scores around 1000 and -1000", shared.around_1000, rtol=1e-3),  # float32 holds four decimals of 1000
         hidden("scores 120 apart", far_apart),
-        hidden("a score of minus infinity", with_minus_infinity, 2, 4),
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4),
         hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients"),
     ),
     wrong=(
