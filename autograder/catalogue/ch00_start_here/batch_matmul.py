@@ -55,14 +55,8 @@ LOOP = answer("""
 ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
 EXERCISE = Exercise(
-    id="batch-matmul",
-    number="00.1",
-    reference=batch_matmul,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=5,
-    section=PRODUCT,
+    id="batch-matmul", number="00.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,
+    reference=batch_matmul, section=PRODUCT,
     probes=(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),

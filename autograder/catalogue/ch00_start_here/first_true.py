@@ -64,14 +64,8 @@ CHOICE = "torch.where(mask.any(dim=1), found, none)"
 LAST = CHOSEN.but("mask.int().argmax(dim=1)", "mask.shape[1] - 1 - mask.flip(1).int().argmax(dim=1)")
 
 EXERCISE = Exercise(
-    id="first-true",
-    number="00.4",
-    reference=first_true,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=3,
-    minutes=8,
-    section=TRUE,
+    id="first-true", number="00.4", difficulty=3, minutes=8, visible_points=1, hidden_points=1,
+    reference=first_true, section=TRUE,
     probes=(
         visible("three rows by hand", Case((MASK,))),
         *usual_probes(masks, other=(6, 9), common=(5, 6), floats=False, gradients=False),

@@ -66,14 +66,8 @@ RIGHT = answer("""
 SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
 
 EXERCISE = Exercise(
-    id="row-normalize",
-    number="00.2",
-    reference=row_normalize,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=2,
-    minutes=6,
-    section=SPREAD,
+    id="row-normalize", number="00.2", difficulty=2, minutes=6, visible_points=1, hidden_points=1,
+    reference=row_normalize, section=SPREAD,
     probes=(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
         hidden("three rows of three", table, 3, 3),

@@ -57,14 +57,8 @@ LOOPS = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="swap-batch-time",
-    number="00.3",
-    reference=swap_batch_time,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=4,
-    section=TURN,
+    id="swap-batch-time", number="00.3", difficulty=1, minutes=4, visible_points=1, hidden_points=1,
+    reference=swap_batch_time, section=TURN,
     probes=(
         visible("2 sentences of 3 words", Case((labeled(2, 3, 4),))),
         *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4)),

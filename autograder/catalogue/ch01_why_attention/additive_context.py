@@ -94,14 +94,8 @@ ZEROS = "weights = weights.masked_fill(~mask, 0.0)"
 UNMASKED = RIGHT.but(WORDS, "scores").without(ZEROS)
 
 EXERCISE = Exercise(
-    id="additive-context",
-    number="01.5",
-    reference=additive_context,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=3,
-    minutes=20,
-    section=LOOK_BACK,
+    id="additive-context", number="01.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    reference=additive_context, section=LOOK_BACK,
     probes=(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),

@@ -62,14 +62,8 @@ RIGHT = answer("""
 NORM, STEP, RESULT = "torch.linalg.matrix_norm(power, 2)", "power @ W", "torch.stack(norms[::-1])"
 
 EXERCISE = Exercise(
-    id="gradient-norms",
-    number="01.2",
-    reference=gradient_norms,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=15,
-    section=GRADIENT,
+    id="gradient-norms", number="01.2", difficulty=2, minutes=15, visible_points=1, hidden_points=2,
+    reference=gradient_norms, section=GRADIENT,
     probes=(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),

@@ -52,14 +52,8 @@ PICKED = "H[rows, last]"
 GATHERED = RIGHT.but(PICKED, "H.gather(1, last.view(-1, 1, 1).expand(-1, 1, H.shape[2]))")
 
 EXERCISE = Exercise(
-    id="last-state",
-    number="01.4",
-    reference=last_state,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=10,
-    section=PADDING,
+    id="last-state", number="01.4", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    reference=last_state, section=PADDING,
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
         visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),

@@ -99,14 +99,8 @@ FROM_LEFT = 'pieces + ["".join(rest[:size])], rest[size:]'
 FROM_RIGHT = '["".join(rest[-size:])] + pieces, rest[:-size]'
 
 EXERCISE = Exercise(
-    id="bpe-encode",
-    number="02.6",
-    reference=bpe_encode,
-    visible_points=1,
-    hidden_points=4,
-    difficulty=2,
-    minutes=25,
-    section=CUT,
+    id="bpe-encode", number="02.6", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    reference=bpe_encode, section=CUT,
     probes=(
         visible("lowest, by the ten merges of 02.5", Case(("lowest", MERGES))),
         visible("ants: merges build on each other",

@@ -90,14 +90,8 @@ TEXTS = answer(LEARN + """\
 """)
 
 EXERCISE = Exercise(
-    id="bpe-train",
-    number="02.5",
-    reference=bpe_train,
-    visible_points=2,
-    hidden_points=4,
-    difficulty=3,
-    minutes=35,
-    section=TRAIN,
+    id="bpe-train", number="02.5", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
+    reference=bpe_train, section=TRAIN,
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),

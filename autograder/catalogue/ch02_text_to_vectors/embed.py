@@ -60,14 +60,8 @@ ROWS, ROOT, RESULT = "W[ids]", "W.shape[1] ** 0.5", "vectors * root if scale els
 IN_PLACE = RIGHT.but(ROWS, "W").before("return " + RESULT, "if scale:\n    W *= root").but(RESULT, "W[ids]")
 
 EXERCISE = Exercise(
-    id="embed",
-    number="02.4",
-    reference=embed,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=1,
-    minutes=10,
-    section=EMBED,
+    id="embed", number="02.4", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=embed, section=EMBED,
     probes=(
         visible("three words, D = 4", Case((torch.tensor([[1, 4, 2]]), TABLE))),
         visible("without scale", Case((torch.tensor([[3, 1], [2, 3], [4, 4]]), TABLE, False))),

@@ -78,14 +78,8 @@ NOT_SPECIAL = ' if token not in ("<pad>", "<bos>", "<unk>")'
 PLAIN_TOKENS = f"return [token for token in tokens{NOT_SPECIAL}]"
 
 EXERCISE = Exercise(
-    id="encode-decode",
-    number="02.2",
-    reference={"encode": encode, "decode": decode},
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=15,
-    section=ENCODE,
+    id="encode-decode", number="02.2", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
+    reference={"encode": encode, "decode": decode}, section=ENCODE,
     probes=(
         visible("encode: I closed the windows", Case((["I", "closed", "the", "windows"], WORDS_TO_IDS))),
         visible("encode: a word nobody knows", Case((["I", "closed", "umbrellas", "windows"], WORDS_TO_IDS))),

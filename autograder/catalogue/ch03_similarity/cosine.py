@@ -76,14 +76,8 @@ OUTSIDE = answer("""
 LENGTHS = "A.norm(dim=1)[:, None] * B.norm(dim=1)[None, :]"
 
 EXERCISE = Exercise(
-    id="cosine",
-    number="03.2",
-    reference=cosine,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=8,
-    section=COSINE,
+    id="cosine", number="03.2", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
+    reference=cosine, section=COSINE,
     probes=(
         visible("one arrow and three others", ARROWS),
         visible("four words with each other", Case((EMBEDDINGS, EMBEDDINGS), WORDS),

@@ -53,14 +53,8 @@ RIGHT = answer("""
 PRODUCTS, SUM = "a * b", "products.sum(dim=-1)"
 
 EXERCISE = Exercise(
-    id="dot",
-    number="03.1",
-    reference=dot,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=5,
-    section=DOT,
+    id="dot", number="03.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,
+    reference=dot, section=DOT,
     probes=(
         visible("(1, 4) and (0, 3)", Case((torch.tensor([1.0, 4.0]), torch.tensor([0.0, 3.0])))),
         visible("three pairs", THREE_PAIRS),

@@ -73,14 +73,8 @@ SORTED, FOUND = "argsort(descending=True, stable=True)", "[names[i] for i in oth
 SENT_TO_THE_END = RIGHT.but(COSINES, f"{COSINES}\n    sims[own] = -2").but(" if i != own", "")
 
 EXERCISE = Exercise(
-    id="nearest",
-    number="03.5",
-    reference=nearest,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=10,
-    section=NEAREST,
+    id="nearest", number="03.5", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    reference=nearest, section=NEAREST,
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
         visible("four words, ten asked for", Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),

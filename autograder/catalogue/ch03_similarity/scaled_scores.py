@@ -43,14 +43,8 @@ RIGHT = answer("""
 DIVISION, ROOT_OF_D = "scores = scores / Q.shape[-1] ** 0.5", "Q.shape[-1] ** 0.5"
 
 EXERCISE = Exercise(
-    id="scaled-scores",
-    number="03.3",
-    reference=scaled_scores,
-    visible_points=2,
-    hidden_points=2,
-    difficulty=2,
-    minutes=8,
-    section=ROOT,
+    id="scaled-scores", number="03.3", difficulty=2, minutes=8, visible_points=2, hidden_points=2,
+    reference=scaled_scores, section=ROOT,
     probes=(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),
         visible("4 queries, 6 keys, d = 5", inputs, 4, 6, 5),

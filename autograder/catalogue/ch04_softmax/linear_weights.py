@@ -49,14 +49,8 @@ REASONS, REFUSE = "(x < 0).any() or total == 0", 'raise ValueError("x: expected 
 UNCHECKED = RIGHT.without(f"if {REASONS}:").without(REFUSE)
 
 EXERCISE = Exercise(
-    id="linear-weights",
-    number="04.1",
-    reference=linear_weights,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=10,
-    section=SUM,
+    id="linear-weights", number="04.1", difficulty=1, minutes=10, visible_points=1, hidden_points=1,
+    reference=linear_weights, section=SUM,
     probes=(
         visible("orange and apple", Case((torch.tensor([1.0, 0.71]),)), laws=(sums_to_one("they sum to 1"),)),
         visible("orange and motorcycle", Case((torch.tensor([1.0, -1.0]),))),

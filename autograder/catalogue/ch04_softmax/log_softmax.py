@@ -45,15 +45,8 @@ NAIVE = RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "x")
 LOG_OF_SHARES = RIGHT.but(DIFFERENCE, "torch.log(torch.exp(shifted) / total)")
 
 EXERCISE = Exercise(
-    id="log-softmax",
-    number="04.3",
-    reference=log_softmax,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=2,
-    minutes=15,
-    section=LOGARITHM,
-    forbidden=shared.LIBRARY_SOFTMAX,
+    id="log-softmax", number="04.3", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
+    reference=log_softmax, section=LOGARITHM, forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),

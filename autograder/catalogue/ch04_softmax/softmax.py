@@ -48,15 +48,8 @@ def always_along(axis: int) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="softmax",
-    number="04.2",
-    reference=softmax,
-    visible_points=3,
-    hidden_points=4,
-    difficulty=2,
-    minutes=20,
-    section=POSITIVE,
-    forbidden=shared.LIBRARY_SOFTMAX,
+    id="softmax", number="04.2", difficulty=2, minutes=20, visible_points=3, hidden_points=4,
+    reference=softmax, section=POSITIVE, forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(shared.ROWS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),

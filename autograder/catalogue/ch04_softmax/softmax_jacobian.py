@@ -36,14 +36,8 @@ SLOPES = "torch.diag(p) - torch.outer(p, p)"
 
 # No probe asks for the gradient of the Jacobian: it is a derivative already, and one taken by autograd arrives detached.
 EXERCISE = Exercise(
-    id="softmax-jacobian",
-    number="04.5",
-    reference=softmax_jacobian,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=3,
-    minutes=20,
-    section=SLOPE,
+    id="softmax-jacobian", number="04.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    reference=softmax_jacobian, section=SLOPE,
     probes=(
         visible("shares 0.5, 0.3, 0.2", Case((THREE,), NAMES), laws=(ROWS_SUM_TO_ZERO,)),
         *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False),

@@ -47,14 +47,8 @@ DIVIDED_BY_0 = RIGHT.without(IF_COLDEST).without(COLDEST)
 UNCHECKED = ANY_SIGN.without(IF_COLDEST).without(COLDEST)
 
 EXERCISE = Exercise(
-    id="temperature",
-    number="04.4",
-    reference=temperature,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=TEMPERATURE,
+    id="temperature", number="04.4", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=temperature, section=TEMPERATURE,
     probes=(
         visible("windows, tau = 2", Case((WINDOWS, 2.0)), laws=(ROWS_SUM_TO_ONE,)),
         visible("two rows of three, tau = 0.5", Case((THINGS, 0.5))),

@@ -47,14 +47,8 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="attend",
-    number="05.3",
-    reference=attend,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=1,
-    minutes=10,
-    section=MIX,
+    id="attend", number="05.3", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=attend, section=MIX,
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),

@@ -50,15 +50,8 @@ RIGHT = answer("""
 DIVISION, SOFTMAX = "scores = scores / Q.shape[-1] ** 0.5", "weights = torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
-    id="attention-weights",
-    number="05.2",
-    reference=attention_weights,
-    visible_points=3,
-    hidden_points=5,
-    difficulty=2,
-    minutes=20,
-    section=DIVIDE,
-    forbidden=FUSED,
+    id="attention-weights", number="05.2", difficulty=2, minutes=20, visible_points=3, hidden_points=5,
+    reference=attention_weights, section=DIVIDE, forbidden=FUSED,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),

@@ -91,14 +91,8 @@ BEFORE, AFTER = "shuffled_before = first(f(x[..., perm, :]))", "shuffled_after =
 UNSHUFFLED, UNPACKED = "shuffled_after = first(f(x))", "result[0] if isinstance(result, tuple) else result"
 
 EXERCISE = Exercise(
-    id="equivariance-gap",
-    number="05.6",
-    reference=equivariance_gap,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=2,
-    minutes=15,
-    section=ORDER,
+    id="equivariance-gap", number="05.6", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
+    reference=equivariance_gap, section=ORDER,
     probes=(
         visible("attention does not know the order", attention_without_order, 6),
         visible("a function that adds a number to each position",

@@ -39,14 +39,8 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="project",
-    number="05.1",
-    reference=project,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=PROJECT,
+    id="project", number="05.1", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=project, section=PROJECT,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], W), WORDS)),
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),

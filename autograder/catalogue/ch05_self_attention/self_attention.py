@@ -80,16 +80,8 @@ def layered(layers: str, projected: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="self-attention",
-    number="05.4",
-    reference=SelfAttention,
-    roles=projections,
-    visible_points=2,
-    hidden_points=6,
-    difficulty=3,
-    minutes=25,
-    section=PARAMETERS,
-    forbidden=FUSED,
+    id="self-attention", number="05.4", difficulty=3, minutes=25, visible_points=2, hidden_points=6,
+    reference=SelfAttention, roles=projections, section=PARAMETERS, forbidden=FUSED,
     probes=(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),

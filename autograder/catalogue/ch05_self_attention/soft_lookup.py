@@ -42,14 +42,8 @@ RIGHT = answer("""
 SCORES, SOFTMAX = "beta * (keys @ q)", "torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
-    id="soft-lookup",
-    number="05.5",
-    reference=soft_lookup,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=LOOKUP,
+    id="soft-lookup", number="05.5", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=soft_lookup, section=LOOKUP,
     probes=(
         visible("three entries, beta 2", Case((QUERY, KEYS, VALUES, 2.0))),
         visible("six entries, beta 0.7", entries, 6, 5, 7, 0.7),
