@@ -153,7 +153,7 @@ EXERCISE = Exercise(
               "Your code stopped at a row without any True: index(1) has nothing to find there. Such a row should give T."),
         wrong("first hit of an empty row", RIGHT.but(COUNT, "torch.stack([line.nonzero()[0, 0] for line in mask])"), TRUE,
               "Your code stopped at a row without any True: there is no first hit to pick. Such a row should give T."),
-        wrong("answer written into the mask", RIGHT.but("return", "mask[:] = True\n    return"), CONTRACT,
+        wrong("answer written into the mask", RIGHT.before("return found", "mask[:] = True"), CONTRACT,
               "Your function changed the caller's mask. Work on a copy, or write nothing into it."),
         wrong("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
               """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row

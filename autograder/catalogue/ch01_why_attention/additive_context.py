@@ -136,7 +136,7 @@ EXERCISE = Exercise(
         wrong("pads get weight", UNMASKED, PADDING,
               """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
               of the 1.""", quotes=on_pads),
-        wrong("pads blanked instead of masked", UNMASKED.but("asks = ", "H = H * mask[:, :, None]\n    asks = "), PADDING,
+        wrong("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), PADDING,
               """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
               words. The weight must be 0, not the state.""", quotes=on_pads),
         wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), PADDING,

@@ -133,8 +133,8 @@ EXERCISE = Exercise(
     ),
     right=(
         right("running product", RIGHT),
-        right("matrix_power", formula(
-            "gradient_norms(W, T)", "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])")),
+        right("matrix_power", formula("gradient_norms(W, T)",
+            "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])")),
         right("autograd", """
             def gradient_norms(W, T):
                 def run(h, steps):

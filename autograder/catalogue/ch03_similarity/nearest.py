@@ -70,7 +70,7 @@ RIGHT = answer("""
 """)
 DIRECTIONS, COSINES = "directions = F.normalize(W, dim=-1)", "directions @ directions[own]"
 SORTED, FOUND = "argsort(descending=True, stable=True)", "[names[i] for i in others[:k]]"
-SENT_TO_THE_END = RIGHT.but(COSINES, f"{COSINES}\n    sims[own] = -2").but(" if i != own", "")
+SENT_TO_THE_END = RIGHT.after(f"sims = {COSINES}", "sims[own] = -2").but(" if i != own", "")
 
 EXERCISE = Exercise(
     id="nearest", number="03.5", difficulty=2, minutes=10, visible_points=1, hidden_points=2,

@@ -151,8 +151,8 @@ EXERCISE = Exercise(
                 d = len(Q[0])
                 return torch.stack([torch.stack([torch.dot(q, k) / d ** 0.5 for k in K]) for q in Q])
         """),
-        right("spread and sum", formula(
-            "scaled_scores(Q, K)", "(Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())")),
+        right("spread and sum", formula("scaled_scores(Q, K)",
+            "(Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())")),
         right("F.linear", RIGHT.but("Q @ K.T", "F.linear(Q, K)")),
         right("double inside", """
             def scaled_scores(Q, K):

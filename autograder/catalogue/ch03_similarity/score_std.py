@@ -108,7 +108,7 @@ EXERCISE = Exercise(
               "A tensor without axes came back; a plain Python number is wanted. A tensor of one number can hand it over."),
         wrong("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
               "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
-        wrong("the generator seeded anew", RIGHT.but("q, k =", "generator.manual_seed(0)\n    q, k ="), MEASURE,
+        wrong("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
               """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
               stands: draw from it as it comes, or every call repeats the same experiment."""),
     ),

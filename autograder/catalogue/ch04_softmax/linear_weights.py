@@ -72,15 +72,15 @@ EXERCISE = Exercise(
         wrong("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
               """A score of 0 among positive ones is no reason to refuse: its share is 0. Only negative scores, or a sum of 0,
               are."""),
-        wrong("signs dropped", RIGHT.but("total = x", "x = x.abs()\n    total = x"), SUM,
+        wrong("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
               "-1 became as attractive as +1: taking absolute values turns the opposite of an orange into an orange."),
         wrong("signs dropped in the sum only", RIGHT.but("x.sum()", "x.abs().sum()").but(REASONS, "total == 0"), SUM,
               """The sum was taken of absolute values, so (1, -1) comes back as 0.5 and -0.5: a negative share, and a total of
               0. Refuse negative scores instead."""),
-        wrong("negative scores cut to zero", RIGHT.but("total = x", "x = x.clamp(min=0)\n    total = x"), SUM,
+        wrong("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
               """Negative scores were silently replaced by 0. The caller asked for shares of *these* scores and gets those of
               others, without a word. Say ValueError."""),
-        wrong("smallest score moved to zero", RIGHT.but("total = x", "x = x - x.min()\n    total = x"), SUM,
+        wrong("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
               """The smallest score was subtracted from all, so the least similar word always gets exactly nothing, however
               similar it is."""),
         wrong("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,

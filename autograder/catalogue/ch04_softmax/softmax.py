@@ -123,7 +123,7 @@ EXERCISE = Exercise(
               only; a single row fell apart into single numbers, which all got 1."""),
         wrong("math.exp for a whole tensor", NAIVE.but("torch.exp", "math.exp"), POSITIVE,
               "math.exp takes one plain number. For all numbers of a tensor at once there is an exponential in torch."),
-        wrong("minus infinity replaced", RIGHT.but("largest =", "x = torch.nan_to_num(x, neginf=0.0)\n    largest ="), POSITIVE,
+        wrong("minus infinity replaced", RIGHT.before(f"largest = {LARGEST}", "x = torch.nan_to_num(x, neginf=0.0)"), POSITIVE,
               """A score of minus infinity was replaced by 0, whose power is 1. It means "nothing at all", and needs no special
               care: its power is exactly 0."""),
         wrong("the logarithm of the shares", RIGHT.but("powers / total", "x - largest - total.log()"), LOGARITHM,

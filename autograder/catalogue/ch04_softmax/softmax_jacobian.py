@@ -79,7 +79,7 @@ EXERCISE = Exercise(
         wrong("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
               "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
               quotes=top_row),
-        wrong("softmax of the shares first", RIGHT.but("return", "p = torch.softmax(p, dim=-1)\n    return"), SLOPE,
+        wrong("softmax of the shares first", RIGHT.before("return " + SLOPES, "p = torch.softmax(p, dim=-1)"), SLOPE,
               "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
               quotes=top_row),
         wrong("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
@@ -119,8 +119,8 @@ EXERCISE = Exercise(
                         J[i, j] = p[i] * (1 - p[i]) if i == j else -p[i] * p[j]
                 return J
         """),
-        right("autograd", formula(
-            "softmax_jacobian(p)", "torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())")),
+        right("autograd", formula("softmax_jacobian(p)",
+            "torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())")),
         right("one row of autograd at a time", """
             def softmax_jacobian(p):
                 x = p.detach().log().requires_grad_()

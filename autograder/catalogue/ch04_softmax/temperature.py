@@ -82,12 +82,12 @@ EXERCISE = Exercise(
         wrong("negative tau accepted", ANY_SIGN, TEMPERATURE,
               """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
               ValueError."""),
-        wrong("sign of tau dropped", ANY_SIGN.but(IF_COLDEST, f"tau = abs(tau)\n    {IF_COLDEST}"), TEMPERATURE,
+        wrong("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
               """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
               ValueError."""),
         wrong("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
               "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
-        wrong("assert instead of ValueError", ANY_SIGN.but(IF_COLDEST, f"assert tau >= 0\n    {IF_COLDEST}"), CONTRACT,
+        wrong("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
         wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that

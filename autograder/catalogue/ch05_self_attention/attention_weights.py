@@ -47,7 +47,8 @@ RIGHT = answer("""
         weights = torch.softmax(scores, dim=-1)
         return weights
 """)
-DIVISION, SOFTMAX = "scores = scores / Q.shape[-1] ** 0.5", "weights = torch.softmax(scores, dim=-1)"
+SCORES, DIVISION = "scores = Q @ K.transpose(-2, -1)", "scores = scores / Q.shape[-1] ** 0.5"
+SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
     id="attention-weights", number="05.2", difficulty=2, minutes=20, visible_points=3, hidden_points=5,
@@ -131,7 +132,7 @@ EXERCISE = Exercise(
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
               "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
-        wrong("an input changed in place", RIGHT.but("scores = Q @", "Q /= Q.shape[-1] ** 0.5\n    scores = Q @").without(DIVISION), SHAPES,
+        wrong("an input changed in place", RIGHT.without(DIVISION).before(SCORES, "Q /= Q.shape[-1] ** 0.5"), SHAPES,
               """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the caller's own
               numbers."""),
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), AXIS,

@@ -153,7 +153,7 @@ EXERCISE = Exercise(
               quotes=your_gap),
         wrong("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
               "Only the first sentence of the batch was compared; the largest gap may lie in another."),
-        wrong("inverse permutation on both sides", RIGHT.but(BEFORE, f"perm = torch.argsort(perm)\n    {BEFORE}"), ORDER,
+        wrong("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
               """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not: use
               perm itself."""),
     ),

@@ -140,28 +140,26 @@ EXERCISE = Exercise(
         wrong("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
               "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
               quotes=row_sums),
-        wrong("a look at the future forbidden", RIGHT.but("weights = torch", """
+        wrong("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-                  scores = scores.masked_fill(later, float("-inf"))
-                  weights = torch"""), PARAMETERS,
+                  scores = scores.masked_fill(later, float("-inf"))"""), PARAMETERS,
               """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
               sentence."""),
         wrong("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
               "One tensor came back. Two are wanted: the output and then the weights."),
         wrong("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
               "The two results are exchanged: first the output, then the weights."),
-        wrong("x added to the output", RIGHT.but(
-                  V_LAYER, f"{V_LAYER}\n        self.out = nn.Linear(d_v, d_model, bias=False)").but(
+        wrong("x added to the output", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_model, bias=False)").but(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
               """The output was projected back and added to x. An output projection comes in chapter 06 and the residual in
               chapter 09; here the mixture of values is the result."""),
-        wrong("dropout that never sleeps", RIGHT.but("return", "weights = F.dropout(weights, 0.5)\n        return"), PARAMETERS,
+        wrong("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
               """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
               training is off. This exercise has no dropout."""),
-        wrong("dropout in training", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.drop = nn.Dropout(0.5)").but(
-                  SOFTMAX, "weights = self.drop(torch.softmax(scores, dim=-1))"), PARAMETERS,
+        wrong("dropout in training", RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
+                  SOFTMAX, "weights = self.drop(weights)"), PARAMETERS,
               "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
-        wrong("frozen projections", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.requires_grad_(False)"), PARAMETERS,
+        wrong("frozen projections", RIGHT.after(V_LAYER, "self.requires_grad_(False)"), PARAMETERS,
               "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
         wrong("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), PARAMETERS,
               "The values are right, but the weights were detached: no gradient reaches the query and key projections."),

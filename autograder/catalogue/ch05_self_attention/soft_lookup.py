@@ -116,8 +116,8 @@ EXERCISE = Exercise(
                 w = torch.softmax(beta * (keys.double() @ q.double()), -1)
                 return (w @ values.double()).to(values.dtype)
         """),
-        right("row vector", formula(
-            "soft_lookup(q, keys, values, beta)", "(torch.softmax(beta * q[None] @ keys.T, dim=-1) @ values)[0]")),
+        right("row vector", formula("soft_lookup(q, keys, values, beta)",
+            "(torch.softmax(beta * q[None] @ keys.T, dim=-1) @ values)[0]")),
     ),
     hints=(
         "what would a very large beta do to the shares, and what would beta = 0 do?",
