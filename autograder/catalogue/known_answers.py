@@ -36,18 +36,32 @@ class Answer(str):
 
     def without(self, line: str) -> "Answer":
         """The answer without a line, given without its margin, which must stand there exactly once."""
+        return self._at(line, lambda margin, text: "")
+
+    def before(self, line: str, new: str) -> "Answer":
+        """The answer with new lines before a line, which must stand there exactly once; both without their margin."""
+        return self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
+
+    def after(self, line: str, new: str) -> "Answer":
+        """The answer with new lines after a line, which must stand there exactly once; both without their margin."""
+        return self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
+
+    def _at(self, line: str, change: Callable[[str, str], str]) -> "Answer":
         lines = self.splitlines(keepends=True)
         found = [place for place, text in enumerate(lines) if text.strip() == line.strip()]
         if len(found) != 1:
-            raise ValueError(f"without: expected the line {line!r} exactly once, got it {len(found)} times in\n{self}")
-        return Answer("".join(lines[: found[0]] + lines[found[0] + 1 :]))
+            raise ValueError(f"expected the line {line!r} exactly once, got it {len(found)} times in\n{self}")
+        text = lines[found[0]]
+        lines[found[0]] = change(text[: len(text) - len(text.lstrip())], text)
+        return Answer("".join(lines))
 
     def ending_in(self, method: str) -> "Answer":
-        """The answer with every value that it returns passed through a method, such as ".float()"."""
-        function = ast.parse(self).body[-1]
-        places = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+        """The answer with every value that it returns passed through a method, such as ".float()".
+
+        Of a tuple every element is passed through it; of a class, what `forward` returns.
+        """
         lines = self.encode().splitlines(keepends=True)
-        for value in sorted(places, key=lambda value: value.lineno, reverse=True):
+        for value in sorted(_returned(self), key=lambda value: (value.lineno, value.col_offset), reverse=True):
             if value.lineno != value.end_lineno:
                 raise ValueError(f"ending_in: expected returned values of one line, got more in\n{self}")
             line = lines[value.lineno - 1]
@@ -61,6 +75,11 @@ class Answer(str):
 def answer(source: str) -> Answer:
     """The source of an answer, without the margin that it has in an entry."""
     return Answer(dedent(source).strip("\n") + "\n")
+
+
+def formula(call: str, value: str) -> Answer:
+    """The answer that is one expression: formula("attend(W, V)", "W @ V")."""
+    return Answer(f"def {call}:\n    return {value}\n")
 
 
 def wrong(
@@ -83,6 +102,17 @@ def wrong(
 def right(name: str, source: str) -> Variant:
     """A right answer in another style, which must earn everything."""
     return Variant(name, _source(name, source))
+
+
+def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
+    """The known wrong answer that changes an argument; more: what is particular here, in place of the usual advice."""
+    return wrong(
+        f"{argument} changed in place",
+        source,
+        reread,
+        f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ writes "
+        f"into the tensor that was passed in. {more or 'Make a new one.'}",
+    )
 
 
 def usual_mistakes(
@@ -122,6 +152,15 @@ def usual_mistakes(
             "stay.",
             quotes_size,
         )
+
+
+def _returned(source: str) -> list[ast.expr]:
+    """The values that a function, or the forward of a class, returns; a tuple's elements one by one."""
+    function = ast.parse(source).body[-1]
+    if isinstance(function, ast.ClassDef):
+        function = next(part for part in function.body if isinstance(part, ast.FunctionDef) and part.name == "forward")
+    values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    return [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
 
 
 def _source(name: str, source: str) -> str:

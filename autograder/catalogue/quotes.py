@@ -33,5 +33,10 @@ def first(evidence: Evidence) -> str:
     return f"Your first number is {number(got)}; by hand it is {number(wanted)}."
 
 
+def top_row(evidence: Evidence) -> str:
+    """The first row of a table, as it is and as it should be."""
+    return f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}."
+
+
 def _weights(evidence: Evidence) -> Tensor:
     return evidence.got[1] if isinstance(evidence.got, tuple) else evidence.got

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
@@ -55,14 +55,8 @@ LOOP = answer("""
 ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
 EXERCISE = Exercise(
-    id="batch-matmul",
-    number="00.1",
-    reference=batch_matmul,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=5,
-    section=PRODUCT,
+    id="batch-matmul", number="00.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,
+    reference=batch_matmul, section=PRODUCT,
     probes=(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
@@ -155,15 +149,9 @@ EXERCISE = Exercise(
     ),
     right=(
         right("at", RIGHT),
-        right("matmul, other names", """
-            def batch_matmul(left, right):
-                return torch.matmul(left, right)
-        """),
+        right("matmul, other names", formula("batch_matmul(left, right)", "torch.matmul(left, right)")),
         right("bmm", RIGHT.but("a @ b", "torch.bmm(a, b)")),
-        right("einsum", """
-            def batch_matmul(x, y):
-                return torch.einsum("bij,bjk->bik", x, y)
-        """),
+        right("einsum", formula("batch_matmul(x, y)", 'torch.einsum("bij,bjk->bik", x, y)')),
         right("elementwise and sum", RIGHT.but("a @ b", "(a.unsqueeze(3) * b.unsqueeze(1)).sum(2)")),
         right("a list, stacked", RIGHT.but("a @ b", "torch.stack([one @ other for one, other in zip(a, b)])")),
         right("three loops", """

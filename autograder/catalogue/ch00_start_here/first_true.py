@@ -64,14 +64,8 @@ CHOICE = "torch.where(mask.any(dim=1), found, none)"
 LAST = CHOSEN.but("mask.int().argmax(dim=1)", "mask.shape[1] - 1 - mask.flip(1).int().argmax(dim=1)")
 
 EXERCISE = Exercise(
-    id="first-true",
-    number="00.4",
-    reference=first_true,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=3,
-    minutes=8,
-    section=TRUE,
+    id="first-true", number="00.4", difficulty=3, minutes=8, visible_points=1, hidden_points=1,
+    reference=first_true, section=TRUE,
     probes=(
         visible("three rows by hand", Case((MASK,))),
         *usual_probes(masks, other=(6, 9), common=(5, 6), floats=False, gradients=False),
@@ -159,7 +153,7 @@ EXERCISE = Exercise(
               "Your code stopped at a row without any True: index(1) has nothing to find there. Such a row should give T."),
         wrong("first hit of an empty row", RIGHT.but(COUNT, "torch.stack([line.nonzero()[0, 0] for line in mask])"), TRUE,
               "Your code stopped at a row without any True: there is no first hit to pick. Such a row should give T."),
-        wrong("answer written into the mask", RIGHT.but("return", "mask[:] = True\n    return"), CONTRACT,
+        wrong("answer written into the mask", RIGHT.before("return found", "mask[:] = True"), CONTRACT,
               "Your function changed the caller's mask. Work on a copy, or write nothing into it."),
         wrong("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
               """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row

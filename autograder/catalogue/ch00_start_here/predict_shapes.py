@@ -83,14 +83,8 @@ def no_shape(name: str, source: str, is_it: Callable[[Any], bool], message: str)
 
 
 EXERCISE = Exercise(
-    id="predict-shapes",
-    number="00.5",
-    reference=predict_shapes,
-    visible_points=2,
-    hidden_points=0,
-    difficulty=2,
-    minutes=5,
-    section=PREDICT,
+    id="predict-shapes", number="00.5", difficulty=2, minutes=5, visible_points=2, hidden_points=0,
+    reference=predict_shapes, section=PREDICT,
     probes=(visible("five lines", Case(()), quiz=True),),
     wrong=(
         no_shape("shapes as text", returning(LINES | {"swap": "(3, 2, 4)"}), lambda value: isinstance(value, str),

@@ -5,10 +5,10 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, usual_probes, visible
-from autograder.catalogue.quotes import row, sizes
+from autograder.catalogue.quotes import row, sizes, top_row
 
 CONTRACT, SHAPE, SPREAD = sections("contract shape spread")
 ROWS = torch.tensor([[1.0, 2.0, 1.0], [5.0, 2.0, 1.0]])
@@ -53,10 +53,6 @@ def first_sum(evidence: Evidence) -> str:
     return f"Your first row sums to {evidence.got[0].sum():.6f}."
 
 
-def first_row(evidence: Evidence) -> str:
-    return f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}."
-
-
 def is_rounded(evidence: Evidence) -> bool:
     return any(torch.allclose(evidence.got, evidence.expected.round(decimals=digits)) for digits in range(5))
 
@@ -70,14 +66,8 @@ RIGHT = answer("""
 SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
 
 EXERCISE = Exercise(
-    id="row-normalize",
-    number="00.2",
-    reference=row_normalize,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=2,
-    minutes=6,
-    section=SPREAD,
+    id="row-normalize", number="00.2", difficulty=2, minutes=6, visible_points=1, hidden_points=1,
+    reference=row_normalize, section=SPREAD,
     probes=(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
         hidden("three rows of three", table, 3, 3),
@@ -110,7 +100,7 @@ EXERCISE = Exercise(
               from row to row.""", quotes=both_sums),
         wrong("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
               """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04. Here 2
-              gets twice the share of 1.""", quotes=first_row),
+              gets twice the share of 1.""", quotes=top_row),
         wrong("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
               """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away does
               not.""", quotes=both_sums),
@@ -123,7 +113,7 @@ EXERCISE = Exercise(
               """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
               should sum to 1.""", quotes=both_sums),
         wrong("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
-              "The fraction stands on its head: you divided the sum by the numbers.", quotes=first_row),
+              "The fraction stands on its head: you divided the sum by the numbers.", quotes=top_row),
         wrong("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
               "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
               quotes=both_sums),
@@ -180,10 +170,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("keepdim", RIGHT),
-        right("last axis", """
-            def row_normalize(table):
-                return table / table.sum(-1, keepdim=True)
-        """),
+        right("last axis", formula("row_normalize(table)", "table / table.sum(-1, keepdim=True)")),
         right("a new axis by None", RIGHT.but(SUMS, "x.sum(1)[:, None]")),
         right("unsqueeze", RIGHT.but(SUMS, "torch.sum(x, dim=1)").but("x / sums", "torch.div(x, sums.unsqueeze(1))")),
         right("einsum", RIGHT.but("x / sums", 'torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))')),

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NO_NUMPY, is_list, plain, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -57,14 +57,8 @@ LOOPS = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="swap-batch-time",
-    number="00.3",
-    reference=swap_batch_time,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=4,
-    section=TURN,
+    id="swap-batch-time", number="00.3", difficulty=1, minutes=4, visible_points=1, hidden_points=1,
+    reference=swap_batch_time, section=TURN,
     probes=(
         visible("2 sentences of 3 words", Case((labeled(2, 3, 4),))),
         *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4)),
@@ -140,10 +134,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("transpose", RIGHT),
-        right("transpose, other names", """
-            def swap_batch_time(batch):
-                return torch.transpose(batch, 1, 0)
-        """),
+        right("transpose, other names", formula("swap_batch_time(batch)", "torch.transpose(batch, 1, 0)")),
         right("permute", RIGHT.but(SWAP, "x.permute(1, 0, 2)")),
         right("movedim", RIGHT.but("transpose", "movedim")),
         right("swapaxes, contiguous", RIGHT.but(SWAP, "x.swapaxes(-3, -2).contiguous()")),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
@@ -94,14 +94,8 @@ ZEROS = "weights = weights.masked_fill(~mask, 0.0)"
 UNMASKED = RIGHT.but(WORDS, "scores").without(ZEROS)
 
 EXERCISE = Exercise(
-    id="additive-context",
-    number="01.5",
-    reference=additive_context,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=3,
-    minutes=20,
-    section=LOOK_BACK,
+    id="additive-context", number="01.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    reference=additive_context, section=LOOK_BACK,
     probes=(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
@@ -142,7 +136,7 @@ EXERCISE = Exercise(
         wrong("pads get weight", UNMASKED, PADDING,
               """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
               of the 1.""", quotes=on_pads),
-        wrong("pads blanked instead of masked", UNMASKED.but("asks = ", "H = H * mask[:, :, None]\n    asks = "), PADDING,
+        wrong("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), PADDING,
               """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
               words. The weight must be 0, not the state.""", quotes=on_pads),
         wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), PADDING,
@@ -198,14 +192,8 @@ EXERCISE = Exercise(
               "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
         wrong("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
               "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
-        wrong("cut off from the gradient", RIGHT.but("context, weights", "context.detach(), weights.detach()"), LOOK_BACK,
-              """The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and
-              nothing here could be learned."""),
-        wrong("always float32", RIGHT.but("context, weights", "context.float(), weights.float()"), LOOK_BACK,
-              "float64 went in and float32 came out. The results keep the dtype of the input."),
-        wrong("H changed in place", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK,
-              """Your function changed the caller's H. An operation that ends in _ or such as *= writes into the tensor that
-              was passed in."""),
+        *usual_mistakes(RIGHT, detached=LOOK_BACK, float32=LOOK_BACK),
+        in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         wrong("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
               "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),
         wrong("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,

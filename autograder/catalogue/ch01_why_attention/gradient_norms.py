@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -62,14 +62,8 @@ RIGHT = answer("""
 NORM, STEP, RESULT = "torch.linalg.matrix_norm(power, 2)", "power @ W", "torch.stack(norms[::-1])"
 
 EXERCISE = Exercise(
-    id="gradient-norms",
-    number="01.2",
-    reference=gradient_norms,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=15,
-    section=GRADIENT,
+    id="gradient-norms", number="01.2", difficulty=2, minutes=15, visible_points=1, hidden_points=2,
+    reference=gradient_norms, section=GRADIENT,
     probes=(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
@@ -134,16 +128,13 @@ EXERCISE = Exercise(
         wrong("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
               """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it with
               the dtype of W."""),
-        wrong("W changed in place", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(
-                  STEP, "W.copy_(power @ step)"), GRADIENT,
-              "Your function changed the caller's W. Keep the running product in a tensor of its own."),
+        in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"), GRADIENT,
+                 "Keep the running product in a tensor of its own."),
     ),
     right=(
         right("running product", RIGHT),
-        right("matrix_power", """
-            def gradient_norms(W, T):
-                return torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])
-        """),
+        right("matrix_power", formula("gradient_norms(W, T)",
+            "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])")),
         right("autograd", """
             def gradient_norms(W, T):
                 def run(h, steps):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -52,14 +52,8 @@ PICKED = "H[rows, last]"
 GATHERED = RIGHT.but(PICKED, "H.gather(1, last.view(-1, 1, 1).expand(-1, 1, H.shape[2]))")
 
 EXERCISE = Exercise(
-    id="last-state",
-    number="01.4",
-    reference=last_state,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=10,
-    section=PADDING,
+    id="last-state", number="01.4", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    reference=last_state, section=PADDING,
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
         visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),
@@ -122,20 +116,13 @@ EXERCISE = Exercise(
               """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
               torch.tensor(...) cut the graph."""),
         *usual_mistakes(RIGHT, float32=PADDING),
-        wrong("lengths changed in place", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING,
-              "Your function changed the caller's lengths: -= writes into the tensor that was passed in."),
+        in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
     ),
     right=(
         right("pairs of indices", RIGHT),
         right("gather", GATHERED.ending_in(".squeeze(1)")),
-        right("loop", """
-            def last_state(H, lengths):
-                return torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])
-        """),
-        right("slices", """
-            def last_state(H, lengths):
-                return torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)
-        """),
+        right("loop", formula("last_state(H, lengths)", "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
+        right("slices", formula("last_state(H, lengths)", "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
         right("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
         right("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
         right("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),

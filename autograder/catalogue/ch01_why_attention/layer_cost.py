@@ -60,14 +60,8 @@ COSTS_AS_FLOAT = RIGHT.but(RECURRENT, "return n * d**2.0").but(CONVOLUTION, "ret
     ATTENTION, "return n**2.0 * d")
 
 EXERCISE = Exercise(
-    id="layer-cost",
-    number="01.3",
-    reference=(layer_cost, break_even),
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=10,
-    section=COST,
+    id="layer-cost", number="01.3", difficulty=1, minutes=10, visible_points=1, hidden_points=1,
+    reference=(layer_cost, break_even), section=COST,
     probes=(
         visible("attention, n = 50, d = 512", Case(("attention", 50, 512, 3))),
         visible("recurrent, n = 50, d = 512", Case(("recurrent", 50, 512, 3))),

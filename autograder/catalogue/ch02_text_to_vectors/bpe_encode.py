@@ -99,14 +99,8 @@ FROM_LEFT = 'pieces + ["".join(rest[:size])], rest[size:]'
 FROM_RIGHT = '["".join(rest[-size:])] + pieces, rest[:-size]'
 
 EXERCISE = Exercise(
-    id="bpe-encode",
-    number="02.6",
-    reference=bpe_encode,
-    visible_points=1,
-    hidden_points=4,
-    difficulty=2,
-    minutes=25,
-    section=CUT,
+    id="bpe-encode", number="02.6", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    reference=bpe_encode, section=CUT,
     probes=(
         visible("lowest, by the ten merges of 02.5", Case(("lowest", MERGES))),
         visible("ants: merges build on each other",
@@ -183,9 +177,7 @@ EXERCISE = Exercise(
         wrong("unknown letter left out", RIGHT.but(
                   START, '[c for c in word if any(c in a + b for a, b in merges)] + ["</w>"]'), CUT,
               "A letter that no merge has seen vanished. All pieces together must spell the word again.", quotes=returned),
-        wrong("only the first place", IN_PLACE.but("pieces[i:i + 2] = [a + b]", """
-                  pieces[i:i + 2] = [a + b]
-                  break"""), CUT,
+        wrong("only the first place", IN_PLACE.after("pieces[i:i + 2] = [a + b]", "break"), CUT,
               """Each merge was applied at its first place only, so a pair that stands twice in the word (an in banana) stays
               unmerged the second time."""),
         wrong("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,

@@ -90,14 +90,8 @@ TEXTS = answer(LEARN + """\
 """)
 
 EXERCISE = Exercise(
-    id="bpe-train",
-    number="02.5",
-    reference=bpe_train,
-    visible_points=2,
-    hidden_points=4,
-    difficulty=3,
-    minutes=35,
-    section=TRAIN,
+    id="bpe-train", number="02.5", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
+    reference=bpe_train, section=TRAIN,
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),
@@ -177,9 +171,7 @@ EXERCISE = Exercise(
         wrong("text replaced", TEXTS, RULES,
               """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found, although the
               piece there is ne and not e. Compare whole pieces."""),
-        wrong("only the first place in a word", IN_PLACE.but('pieces[i:i + 2] = ["".join(best)]', """
-                  pieces[i:i + 2] = ["".join(best)]
-                  break"""), RULES,
+        wrong("only the first place in a word", IN_PLACE.after('pieces[i:i + 2] = ["".join(best)]', "break"), RULES,
               "In each word only the first occurrence of the pair was merged, so banana keeps an unmerged an. All of them are."),
         wrong("joined pieces returned", RIGHT.but(KEPT, "merges.append(best[0] + best[1])"), TRAIN,
               """You returned the new pieces as texts. The pair itself is needed: est may come from (es, t) or from (e, st), and

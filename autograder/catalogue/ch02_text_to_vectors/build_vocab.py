@@ -98,14 +98,8 @@ ONE_BY_ONE = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="build-vocab",
-    number="02.1",
-    reference=build_vocab,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=15,
-    section=VOCABULARY,
+    id="build-vocab", number="02.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
+    reference=build_vocab, section=VOCABULARY,
     probes=(
         visible("three sentences, every word", written(1, "we closed the windows", "we bought the windows", "the computer")),
         visible("words seen at least twice", written(2, "the dog saw the cat", "a cat", "the the dog")),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 
@@ -57,22 +57,11 @@ RIGHT = answer("""
 """)
 ROWS, ROOT, RESULT = "W[ids]", "W.shape[1] ** 0.5", "vectors * root if scale else vectors"
 
-IN_PLACE = answer("""
-    def embed(ids, W, scale=True):
-        if scale:
-            W *= W.shape[1] ** 0.5
-        return W[ids]
-""")
+IN_PLACE = RIGHT.but(ROWS, "W").before("return " + RESULT, "if scale:\n    W *= root").but(RESULT, "W[ids]")
 
 EXERCISE = Exercise(
-    id="embed",
-    number="02.4",
-    reference=embed,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=1,
-    minutes=10,
-    section=EMBED,
+    id="embed", number="02.4", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=embed, section=EMBED,
     probes=(
         visible("three words, D = 4", Case((torch.tensor([[1, 4, 2]]), TABLE))),
         visible("without scale", Case((torch.tensor([[3, 1], [2, 3], [4, 4]]), TABLE, False))),
@@ -141,11 +130,8 @@ EXERCISE = Exercise(
         wrong("row 0 frozen", RIGHT.but(ROWS, "F.embedding(ids, W, padding_idx=0)"), EMBED,
               """padding_idx = 0 keeps the gradient away from row 0. Which id is a pad was not said here; every row that was used
               learns."""),
-        wrong("W changed in place", IN_PLACE.but("W *= W.shape[1] ** 0.5", """
-                  with torch.no_grad():
-                      W *= W.shape[1] ** 0.5"""), SCALE,
-              """Your function changed the caller's W: *= writes into the table that was passed in, and every call would make it
-              larger. Scale what you looked up."""),
+        in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SCALE,
+                 "Every call would make the table larger: scale what you looked up."),
         wrong("factor of the example", RIGHT.but(ROOT, "2"), SCALE,
               "The factor 2 is the root of D = 4. Here D is another: it is the last size of W."),
         wrong("factor of the paper's model", RIGHT.but(ROOT, "math.sqrt(512)"), SCALE,
@@ -179,10 +165,7 @@ EXERCISE = Exercise(
                 x = torch.index_select(W, 0, ids.reshape(-1)).reshape(*ids.shape, W.shape[1])
                 return x * torch.tensor(W.shape[1]).sqrt() if scale else x
         """),
-        right("table scaled first", """
-            def embed(ids, W, scale=True):
-                return (W * W.shape[1] ** 0.5 if scale else W)[ids]
-        """),
+        right("table scaled first", formula("embed(ids, W, scale=True)", "(W * W.shape[1] ** 0.5 if scale else W)[ids]")),
         right("loops", """
             def embed(ids, W, scale=True):
                 factor = math.sqrt(W.shape[1]) if scale else 1

@@ -78,14 +78,8 @@ NOT_SPECIAL = ' if token not in ("<pad>", "<bos>", "<unk>")'
 PLAIN_TOKENS = f"return [token for token in tokens{NOT_SPECIAL}]"
 
 EXERCISE = Exercise(
-    id="encode-decode",
-    number="02.2",
-    reference={"encode": encode, "decode": decode},
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=15,
-    section=ENCODE,
+    id="encode-decode", number="02.2", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
+    reference={"encode": encode, "decode": decode}, section=ENCODE,
     probes=(
         visible("encode: I closed the windows", Case((["I", "closed", "the", "windows"], WORDS_TO_IDS))),
         visible("encode: a word nobody knows", Case((["I", "closed", "umbrellas", "windows"], WORDS_TO_IDS))),
@@ -132,10 +126,7 @@ EXERCISE = Exercise(
         wrong("<eos> as a word", RIGHT.but('[vocab["<eos>"]]', '["<eos>"]'), ENCODE,
               "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the vocabulary.",
               quotes=returned),
-        wrong("the caller's tokens changed", RIGHT.but(IDS, """
-                  if add_eos:
-                      tokens.append("<eos>")
-                  ids = [vocab.get(token, vocab["<unk>"]) for token in tokens]""").but(ENDED, "ids"), ENCODE,
+        wrong("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"), ENCODE,
               """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever encodes
               it twice gets something else. Write into a list of your own."""),
         wrong("a new word added to the vocabulary", RIGHT.but(ID, "vocab.setdefault(token, len(vocab))"), SPECIAL,

@@ -67,14 +67,8 @@ LIBRARY = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="pad-batch",
-    number="02.3",
-    reference=pad_batch,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=1,
-    minutes=10,
-    section=PAD,
+    id="pad-batch", number="02.3", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=pad_batch, section=PAD,
     probes=(
         visible("three sentences", Case(([[4, 5, 6, 7, 2], [6, 7, 2], [4, 8, 5, 2]], 0))),
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),

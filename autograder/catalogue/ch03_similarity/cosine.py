@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -76,14 +76,8 @@ OUTSIDE = answer("""
 LENGTHS = "A.norm(dim=1)[:, None] * B.norm(dim=1)[None, :]"
 
 EXERCISE = Exercise(
-    id="cosine",
-    number="03.2",
-    reference=cosine,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=8,
-    section=COSINE,
+    id="cosine", number="03.2", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
+    reference=cosine, section=COSINE,
     probes=(
         visible("one arrow and three others", ARROWS),
         visible("four words with each other", Case((EMBEDDINGS, EMBEDDINGS), WORDS),
@@ -167,9 +161,7 @@ EXERCISE = Exercise(
         wrong("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
               """The values are right, but the gradient treats the lengths as constants: they were detached. A length changes with
               its vector."""),
-        wrong("A changed in place", RIGHT.but(
-                  "a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)").but("a @", "A @"), MANY,
-              "Your function changed the caller's A: /= and div_ write into the tensor that was passed in."),
+        in_place("A", RIGHT.before("a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY),
         wrong("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
               """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only a length
               of exactly 0 needs a guard; something like 1e-12 is enough."""),
@@ -186,15 +178,9 @@ EXERCISE = Exercise(
     ),
     right=(
         right("F.normalize", RIGHT),
-        right("F.cosine_similarity, spread", """
-            def cosine(A, B):
-                return F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)
-        """),
+        right("F.cosine_similarity, spread", formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
         right("lengths outside", OUTSIDE),
-        right("a tiny number added", """
-            def cosine(A, B):
-                return (A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)
-        """),
+        right("a tiny number added", formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
         right("where", """
             def cosine(A, B):
                 def direction(v):

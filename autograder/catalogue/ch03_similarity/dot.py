@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
@@ -53,14 +53,8 @@ RIGHT = answer("""
 PRODUCTS, SUM = "a * b", "products.sum(dim=-1)"
 
 EXERCISE = Exercise(
-    id="dot",
-    number="03.1",
-    reference=dot,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=5,
-    section=DOT,
+    id="dot", number="03.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,
+    reference=dot, section=DOT,
     probes=(
         visible("(1, 4) and (0, 3)", Case((torch.tensor([1.0, 4.0]), torch.tensor([0.0, 3.0])))),
         visible("three pairs", THREE_PAIRS),
@@ -130,9 +124,8 @@ EXERCISE = Exercise(
         wrong("a Python number", RIGHT.ending_in(".item()"), MANY,
               """.item() hands over a plain number: it fails for more than one pair, and no gradient flows through it. Return a
               tensor, even for one pair."""),
-        wrong("a changed in place", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
-              """Your function changed the caller's a. An operation such as *= or mul_ writes into the tensor that was passed in,
-              and fails where a is smaller than the result."""),
+        in_place("a", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
+                 "It also fails where a is smaller than the result."),
         wrong("a loop over the first axis", RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
               """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the
               vector. The numbers are always last, and what stands before them may be nothing, one axis or several."""),
@@ -140,18 +133,9 @@ EXERCISE = Exercise(
     ),
     right=(
         right("multiply and sum", RIGHT),
-        right("einsum", """
-            def dot(a, b):
-                return torch.einsum("...d,...d->...", a, b)
-        """),
-        right("vecdot", """
-            def dot(a, b):
-                return torch.linalg.vecdot(a, b)
-        """),
-        right("row times column", """
-            def dot(a, b):
-                return (a[..., None, :] @ b[..., :, None])[..., 0, 0]
-        """),
+        right("einsum", formula("dot(a, b)", 'torch.einsum("...d,...d->...", a, b)')),
+        right("vecdot", formula("dot(a, b)", "torch.linalg.vecdot(a, b)")),
+        right("row times column", formula("dot(a, b)", "(a[..., None, :] @ b[..., :, None])[..., 0, 0]")),
         right("loop over the places", """
             def dot(a, b):
                 total = 0
@@ -166,10 +150,7 @@ EXERCISE = Exercise(
                 return torch.stack(flat).reshape(a.shape[:-1])
         """),
         right("double inside", RIGHT.but(PRODUCTS, "a.double() * b.double()").ending_in(".to(a.dtype)")),
-        right("from three lengths", """
-            def dot(a, b):
-                return ((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2
-        """),
+        right("from three lengths", formula("dot(a, b)", "((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2")),
         right("recursion", """
             def dot(a, b):
                 if a.dim() == b.dim() == 1:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, wrong
 from autograder.catalogue.probes import UNTOUCHED, hidden, normal, visible
 from transformer_ref.model import similarity
 
@@ -27,14 +27,8 @@ def nearest(word: str, vocab: dict[str, int], W: Tensor, k: int) -> list[str]:
 
 
 def search(
-    g: torch.Generator,
-    k: int,
-    d: int,
-    cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95),
-    *,
-    twin: float = 0.0,
-    zero: bool = False,
-    dtype: torch.dtype = torch.float32,
+    g: torch.Generator, k: int, d: int, cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95), *,
+    twin: float = 0.0, zero: bool = False, dtype: torch.dtype = torch.float32,
 ) -> Case:
     """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead.
 
@@ -76,17 +70,11 @@ RIGHT = answer("""
 """)
 DIRECTIONS, COSINES = "directions = F.normalize(W, dim=-1)", "directions @ directions[own]"
 SORTED, FOUND = "argsort(descending=True, stable=True)", "[names[i] for i in others[:k]]"
-SENT_TO_THE_END = RIGHT.but(COSINES, f"{COSINES}\n    sims[own] = -2").but(" if i != own", "")
+SENT_TO_THE_END = RIGHT.after(f"sims = {COSINES}", "sims[own] = -2").but(" if i != own", "")
 
 EXERCISE = Exercise(
-    id="nearest",
-    number="03.5",
-    reference=nearest,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=10,
-    section=NEAREST,
+    id="nearest", number="03.5", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    reference=nearest, section=NEAREST,
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
         visible("four words, ten asked for", Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
@@ -148,10 +136,8 @@ EXERCISE = Exercise(
         wrong("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
               """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every
               number. A word without any direction has similarity 0."""),
-        wrong("W changed in place", RIGHT.but(DIRECTIONS, """
-                  W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)
-                  directions = W"""), MANY,
-              "Your function changed the caller's W: after one search every word has length 1, and the embeddings are lost."),
+        in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
+                 "After one search every word has length 1, and the embeddings are lost."),
         wrong("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,
               """You left out every word whose vector equals the word's own. Another word may have the very same vector, and
               then nobody is nearer: leave out the word by its name or its id."""),

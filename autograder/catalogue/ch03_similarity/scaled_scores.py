@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -43,14 +43,8 @@ RIGHT = answer("""
 DIVISION, ROOT_OF_D = "scores = scores / Q.shape[-1] ** 0.5", "Q.shape[-1] ** 0.5"
 
 EXERCISE = Exercise(
-    id="scaled-scores",
-    number="03.3",
-    reference=scaled_scores,
-    visible_points=2,
-    hidden_points=2,
-    difficulty=2,
-    minutes=8,
-    section=ROOT,
+    id="scaled-scores", number="03.3", difficulty=2, minutes=8, visible_points=2, hidden_points=2,
+    reference=scaled_scores, section=ROOT,
     probes=(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),
         visible("4 queries, 6 keys, d = 5", inputs, 4, 6, 5),
@@ -126,9 +120,8 @@ EXERCISE = Exercise(
         wrong("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
               """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
               product, of one query with one key."""),
-        wrong("Q changed in place", RIGHT.without(DIVISION).but("scores = Q", "Q /= Q.shape[-1] ** 0.5\n    scores = Q"), MANY,
-              """Your function changed the caller's Q: /= and div_ write into the tensor that was passed in. (When K is the same
-              tensor, it even changes under your hands.)"""),
+        in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
+                 "(When K is the same tensor, it even changes under your hands.)"),
         wrong("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
               """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The
               root is d to the power of one half, with brackets or as 0.5."""),
@@ -145,14 +138,8 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
     ),
     right=(
-        right("matrix product", """
-            def scaled_scores(q, k):
-                return q @ k.T / math.sqrt(q.shape[-1])
-        """),
-        right("Q scaled first", """
-            def scaled_scores(Q, K):
-                return (Q * Q.size(-1) ** -0.5) @ K.mT
-        """),
+        right("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),
+        right("Q scaled first", formula("scaled_scores(Q, K)", "(Q * Q.size(-1) ** -0.5) @ K.mT")),
         right("half on each side", """
             def scaled_scores(Q, K):
                 s = K.shape[1] ** -0.25
@@ -164,10 +151,8 @@ EXERCISE = Exercise(
                 d = len(Q[0])
                 return torch.stack([torch.stack([torch.dot(q, k) / d ** 0.5 for k in K]) for q in Q])
         """),
-        right("spread and sum", """
-            def scaled_scores(Q, K):
-                return (Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())
-        """),
+        right("spread and sum", formula("scaled_scores(Q, K)",
+            "(Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())")),
         right("F.linear", RIGHT.but("Q @ K.T", "F.linear(Q, K)")),
         right("double inside", """
             def scaled_scores(Q, K):

@@ -44,14 +44,8 @@ RIGHT = answer("""
 NORMAL = "torch.randn(2, n, d, generator=generator)"
 
 EXERCISE = Exercise(
-    id="score-std",
-    number="03.4",
-    reference=score_std,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=2,
-    minutes=8,
-    section=MEASURE,
+    id="score-std", number="03.4", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
+    reference=score_std, section=MEASURE,
     # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where the
     # kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8 for
     # d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
@@ -114,7 +108,7 @@ EXERCISE = Exercise(
               "A tensor without axes came back; a plain Python number is wanted. A tensor of one number can hand it over."),
         wrong("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
               "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
-        wrong("the generator seeded anew", RIGHT.but("q, k =", "generator.manual_seed(0)\n    q, k ="), MEASURE,
+        wrong("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
               """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
               stands: draw from it as it comes, or every call repeats the same experiment."""),
     ),

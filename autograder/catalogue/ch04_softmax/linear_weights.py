@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import IN_PLACE, sections, sums
+from autograder.catalogue.ch04_softmax.shared import sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 
@@ -49,14 +49,8 @@ REASONS, REFUSE = "(x < 0).any() or total == 0", 'raise ValueError("x: expected 
 UNCHECKED = RIGHT.without(f"if {REASONS}:").without(REFUSE)
 
 EXERCISE = Exercise(
-    id="linear-weights",
-    number="04.1",
-    reference=linear_weights,
-    visible_points=1,
-    hidden_points=1,
-    difficulty=1,
-    minutes=10,
-    section=SUM,
+    id="linear-weights", number="04.1", difficulty=1, minutes=10, visible_points=1, hidden_points=1,
+    reference=linear_weights, section=SUM,
     probes=(
         visible("orange and apple", Case((torch.tensor([1.0, 0.71]),)), laws=(sums_to_one("they sum to 1"),)),
         visible("orange and motorcycle", Case((torch.tensor([1.0, -1.0]),))),
@@ -78,15 +72,15 @@ EXERCISE = Exercise(
         wrong("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
               """A score of 0 among positive ones is no reason to refuse: its share is 0. Only negative scores, or a sum of 0,
               are."""),
-        wrong("signs dropped", RIGHT.but("total = x", "x = x.abs()\n    total = x"), SUM,
+        wrong("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
               "-1 became as attractive as +1: taking absolute values turns the opposite of an orange into an orange."),
         wrong("signs dropped in the sum only", RIGHT.but("x.sum()", "x.abs().sum()").but(REASONS, "total == 0"), SUM,
               """The sum was taken of absolute values, so (1, -1) comes back as 0.5 and -0.5: a negative share, and a total of
               0. Refuse negative scores instead."""),
-        wrong("negative scores cut to zero", RIGHT.but("total = x", "x = x.clamp(min=0)\n    total = x"), SUM,
+        wrong("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
               """Negative scores were silently replaced by 0. The caller asked for shares of *these* scores and gets those of
               others, without a word. Say ValueError."""),
-        wrong("smallest score moved to zero", RIGHT.but("total = x", "x = x - x.min()\n    total = x"), SUM,
+        wrong("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
               """The smallest score was subtracted from all, so the least similar word always gets exactly nothing, however
               similar it is."""),
         wrong("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,
@@ -117,7 +111,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
               """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain numbers, cut
               it. Then raising one score seems to leave the other shares alone."""),
-        wrong("x changed in place", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
     ),
     right=(

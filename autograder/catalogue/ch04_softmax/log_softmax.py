@@ -3,19 +3,10 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
-    LIBRARY_SOFTMAX,
-    THINGS,
-    WINDOWS,
-    around_1000,
-    first_row,
-    scores,
-    sections,
-    with_minus_infinity,
-)
+from autograder.catalogue.ch04_softmax import shared
+from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections
 from autograder.catalogue.exercise import Case, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -36,9 +27,7 @@ def far_apart(g: torch.Generator) -> Case:
     return Case((x, -1))
 
 
-POWERS_SUM_TO_ONE = Law(
-    "exp of every row sums to 1", lambda got: torch.allclose(got.exp().sum(-1), torch.ones(()), atol=1e-4)
-)
+POWERS_SUM_TO_ONE = Law("exp of every row sums to 1", lambda got: torch.allclose(got.exp().sum(-1), torch.ones(()), atol=1e-4))
 
 RIGHT = answer("""
     def log_softmax(x, dim):
@@ -56,23 +45,16 @@ NAIVE = RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "x")
 LOG_OF_SHARES = RIGHT.but(DIFFERENCE, "torch.log(torch.exp(shifted) / total)")
 
 EXERCISE = Exercise(
-    id="log-softmax",
-    number="04.3",
-    reference=log_softmax,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=2,
-    minutes=15,
-    section=LOGARITHM,
-    forbidden=LIBRARY_SOFTMAX,
+    id="log-softmax", number="04.3", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
+    reference=log_softmax, section=LOGARITHM, forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
         *usual_probes(scores, other=((2, 3, 5), 1), smallest=((3, 1, 2), -2), common=((2, 5, 3), 2)),
         hidden("down the columns: dim=0", scores, (3, 5), 0),
         hidden("scores 200 apart", far_apart),
-        hidden("scores around 1000 and -1000", around_1000, atol=1e-3),  # float32 holds four decimals of 1000
-        hidden("a score of minus infinity", with_minus_infinity, 2, 4),
+        hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3),  # float32 holds four decimals of 1000
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4),
         hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients"),
     ),
     wrong=(
@@ -147,7 +129,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave the
               others alone."""),
-        wrong("x changed in place", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT, IN_PLACE),
+        in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
         wrong("maximum taken away twice", RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
               """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two is
               enough."""),

@@ -14,21 +14,11 @@ WINDOWS = torch.tensor([1.414, 1.414, 0.0, 2.828])  # what windows scored in cha
 
 # torch's own softmax, and what runs one for you. Modules and other spellings end in these (see recorder.MEANINGS).
 LIBRARY_SOFTMAX = (
-    "softmax",
-    "log_softmax",
-    "softmin",
-    "gumbel_softmax",
-    "cross_entropy",
-    "Categorical",
-    "scaled_dot_product_attention",
-    "MultiheadAttention",
-    "flex_attention",
+    "softmax", "log_softmax", "softmin", "gumbel_softmax", "cross_entropy", "Categorical",
+    "scaled_dot_product_attention", "MultiheadAttention", "flex_attention",
 )
 
 ROWS_SUM_TO_ONE = sums_to_one("every row sums to 1")
-
-IN_PLACE = """x was changed. An operation such as -=, /= or exp_ writes into the tensor that was passed in, and the caller still
-needs it. Make a new one."""
 
 sections = of_chapter("04")
 

@@ -3,21 +3,10 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
-    LIBRARY_SOFTMAX,
-    ROWS_SUM_TO_ONE,
-    THINGS,
-    WINDOWS,
-    around_1000,
-    first_row,
-    scores,
-    sections,
-    sums,
-    with_minus_infinity,
-)
+from autograder.catalogue.ch04_softmax import shared
+from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections, sums
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import Answer, answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import softmax as library
@@ -59,24 +48,17 @@ def always_along(axis: int) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="softmax",
-    number="04.2",
-    reference=softmax,
-    visible_points=3,
-    hidden_points=4,
-    difficulty=2,
-    minutes=20,
-    section=POSITIVE,
-    forbidden=LIBRARY_SOFTMAX,
+    id="softmax", number="04.2", difficulty=2, minutes=20, visible_points=3, hidden_points=4,
+    reference=softmax, section=POSITIVE, forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
-        visible("two rows of three", Case((THINGS, -1)), laws=(ROWS_SUM_TO_ONE,)),
+        visible("two rows of three", Case((THINGS, -1)), laws=(shared.ROWS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
         *usual_probes(scores, other=((2, 3, 5), 1), smallest=((3, 1, 2), 1), common=((2, 5, 3), 2)),
         hidden("down the columns: dim=0", scores, (3, 5), 0),
         hidden("three axes, dim=-2", scores, (2, 4, 3), -2),
-        hidden("scores around 1000 and -1000", around_1000, rtol=1e-3),  # float32 holds four decimals of 1000
+        hidden("scores around 1000 and -1000", shared.around_1000, rtol=1e-3),  # float32 holds four decimals of 1000
         hidden("scores 120 apart", far_apart),
-        hidden("a score of minus infinity", with_minus_infinity, 2, 4),
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4),
         hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients"),
     ),
     wrong=(
@@ -141,7 +123,7 @@ EXERCISE = Exercise(
               only; a single row fell apart into single numbers, which all got 1."""),
         wrong("math.exp for a whole tensor", NAIVE.but("torch.exp", "math.exp"), POSITIVE,
               "math.exp takes one plain number. For all numbers of a tensor at once there is an exponential in torch."),
-        wrong("minus infinity replaced", RIGHT.but("largest =", "x = torch.nan_to_num(x, neginf=0.0)\n    largest ="), POSITIVE,
+        wrong("minus infinity replaced", RIGHT.before(f"largest = {LARGEST}", "x = torch.nan_to_num(x, neginf=0.0)"), POSITIVE,
               """A score of minus infinity was replaced by 0, whose power is 1. It means "nothing at all", and needs no special
               care: its power is exactly 0."""),
         wrong("the logarithm of the shares", RIGHT.but("powers / total", "x - largest - total.log()"), LOGARITHM,
@@ -192,9 +174,7 @@ EXERCISE = Exercise(
         wrong("sum cut off from the gradient", RIGHT.but("/ total", "/ total.detach()"), SLOPE,
               """The values are right, but the gradient does not pass through the sum. Then raising one score seems to leave the
               others alone. (Detaching the *maximum* would do no harm.)"""),
-        wrong("x changed in place", RIGHT.but("powers = torch.exp(x - largest)", """
-                  x -= largest
-                  powers = torch.exp(x)"""), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("powers = torch.exp(x - largest)", "x -= largest\n    powers = torch.exp(x)"), CONTRACT),
         wrong("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
               """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same number for
               all scores that share 1, or their proportions change: both go along dim."""),
@@ -202,10 +182,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("each row's maximum", RIGHT.but(LARGEST, "x.max(dim=dim, keepdim=True).values")),
-        right("through the logarithm", """
-            def softmax(scores, dim):
-                return (scores - scores.logsumexp(dim, keepdim=True)).exp()
-        """),
+        right("through the logarithm", formula("softmax(scores, dim)", "(scores - scores.logsumexp(dim, keepdim=True)).exp()")),
         right("maximum detached", RIGHT.but("x.amax", "x.detach().amax").but("dim):", "dim=-1):")),
         right("axis moved to the end", """
             def softmax(x, dim):

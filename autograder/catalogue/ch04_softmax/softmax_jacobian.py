@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import first_row, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.exercise import Case, Exercise, Law
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
-from autograder.catalogue.quotes import row, sizes
+from autograder.catalogue.quotes import sizes, top_row
 
 CONTRACT, SLOPE = sections("contract slope")
 
@@ -28,10 +28,6 @@ def saturated(g: torch.Generator) -> Case:
     return Case((torch.softmax(normal(g, 4, dtype=torch.float64) * 6, dim=0).float(),))
 
 
-def diagonal(evidence: Evidence) -> str:
-    return f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}."
-
-
 RIGHT = answer("""
     def softmax_jacobian(p):
         return torch.diag(p) - torch.outer(p, p)
@@ -40,14 +36,8 @@ SLOPES = "torch.diag(p) - torch.outer(p, p)"
 
 # No probe asks for the gradient of the Jacobian: it is a derivative already, and one taken by autograd arrives detached.
 EXERCISE = Exercise(
-    id="softmax-jacobian",
-    number="04.5",
-    reference=softmax_jacobian,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=3,
-    minutes=20,
-    section=SLOPE,
+    id="softmax-jacobian", number="04.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    reference=softmax_jacobian, section=SLOPE,
     probes=(
         visible("shares 0.5, 0.3, 0.2", Case((THREE,), NAMES), laws=(ROWS_SUM_TO_ZERO,)),
         *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False),
@@ -59,51 +49,49 @@ EXERCISE = Exercise(
     wrong=(
         wrong("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
               """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so it must
-              lower them.""", quotes=diagonal),
+              lower them.""", quotes=top_row),
         wrong("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
               """These are the n slopes of each share with its *own* score. Every share also answers to every other score: n
               times n slopes.""", quotes=sizes),
         wrong("sign turned", RIGHT.but(SLOPES, "torch.outer(p, p) - torch.diag(p)"), SLOPE,
-              "All signs are turned: raising a score raises its own share and lowers the others.", quotes=diagonal),
+              "All signs are turned: raising a score raises its own share and lowers the others.", quotes=top_row),
         wrong("sign turned off the diagonal", RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
               """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
-              others must fall.""", quotes=diagonal),
+              others must fall.""", quotes=top_row),
         wrong("p subtracted instead of the product", RIGHT.but("torch.outer(p, p)", "p"), SLOPE,
               """Not symmetric: a whole row of p was subtracted. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=diagonal),
+              so entry (i, j) needs the product of the two.""", quotes=top_row),
         wrong("p subtracted as a column", RIGHT.but("torch.outer(p, p)", "p[:, None]"), SLOPE,
               """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=diagonal),
+              so entry (i, j) needs the product of the two.""", quotes=top_row),
         wrong("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
               "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
-              quotes=diagonal),
+              quotes=top_row),
         wrong("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
               "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers with -p_i p_j.",
-              quotes=diagonal),
+              quotes=top_row),
         wrong("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
               """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must be
-              added.""", quotes=diagonal),
+              added.""", quotes=top_row),
         wrong("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
               """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do not sum
-              to 0.""", quotes=diagonal),
+              to 0.""", quotes=top_row),
         wrong("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
               "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
-              quotes=diagonal),
-        wrong("softmax of the shares first", RIGHT.but("return", "p = torch.softmax(p, dim=-1)\n    return"), SLOPE,
+              quotes=top_row),
+        wrong("softmax of the shares first", RIGHT.before("return " + SLOPES, "p = torch.softmax(p, dim=-1)"), SLOPE,
               "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
-              quotes=diagonal),
+              quotes=top_row),
         wrong("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
               """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner product. An
-              outer one is needed.""", quotes=diagonal),
+              outer one is needed.""", quotes=top_row),
         wrong("divided by the number of shares", RIGHT.but(SLOPES, f"({SLOPES}) / len(p)"), SLOPE,
               """Every slope is too small by the number of shares: a mean was taken. Each entry is one derivative, nothing is
-              averaged.""", quotes=diagonal),
+              averaged.""", quotes=top_row),
         wrong("outer product added", RIGHT.but(" - ", " + "), SLOPE,
               """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1, so a
-              row of slopes sums to 0.""", quotes=diagonal),
-        wrong("p changed in place", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT,
-              """Your function changed the caller's p. An operation whose name ends in _ , or -=, writes into the tensor that
-              was passed in."""),
+              row of slopes sums to 0.""", quotes=top_row),
+        in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         wrong("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
               """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all products is
               needed, each share with each share.""", quotes=first_row),
@@ -131,24 +119,16 @@ EXERCISE = Exercise(
                         J[i, j] = p[i] * (1 - p[i]) if i == j else -p[i] * p[j]
                 return J
         """),
-        right("autograd", """
-            def softmax_jacobian(p):
-                return torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())
-        """),
+        right("autograd", formula("softmax_jacobian(p)",
+            "torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), p.log())")),
         right("one row of autograd at a time", """
             def softmax_jacobian(p):
                 x = p.detach().log().requires_grad_()
                 y = x.softmax(0)
                 return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(p))])
         """),
-        right("jacrev", """
-            def softmax_jacobian(p):
-                return torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))
-        """),
-        right("einsum", """
-            def softmax_jacobian(p):
-                return p.diag_embed() - torch.einsum("i,j->ij", p, p)
-        """),
+        right("jacrev", formula("softmax_jacobian(p)", "torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))")),
+        right("einsum", formula("softmax_jacobian(p)", 'p.diag_embed() - torch.einsum("i,j->ij", p, p)')),
         right("double inside", """
             def softmax_jacobian(p):
                 q = p.double()

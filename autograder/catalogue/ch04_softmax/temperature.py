@@ -3,17 +3,9 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch04_softmax.shared import (
-    IN_PLACE,
-    ROWS_SUM_TO_ONE,
-    THINGS,
-    WINDOWS,
-    first_row,
-    sections,
-    sums,
-)
+from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
 
@@ -29,9 +21,7 @@ def temperature(x: Tensor, tau: float) -> Tensor:
     return library.softmax(x / tau, dim=-1)
 
 
-def inputs(
-    g: torch.Generator, shape: tuple[int, ...], tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32
-) -> Case:
+def inputs(g: torch.Generator, shape: tuple, tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32) -> Case:
     return Case((times * normal(g, *shape, dtype=dtype), tau))
 
 
@@ -57,14 +47,8 @@ DIVIDED_BY_0 = RIGHT.without(IF_COLDEST).without(COLDEST)
 UNCHECKED = ANY_SIGN.without(IF_COLDEST).without(COLDEST)
 
 EXERCISE = Exercise(
-    id="temperature",
-    number="04.4",
-    reference=temperature,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=TEMPERATURE,
+    id="temperature", number="04.4", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=temperature, section=TEMPERATURE,
     probes=(
         visible("windows, tau = 2", Case((WINDOWS, 2.0)), laws=(ROWS_SUM_TO_ONE,)),
         visible("two rows of three, tau = 0.5", Case((THINGS, 0.5))),
@@ -98,12 +82,12 @@ EXERCISE = Exercise(
         wrong("negative tau accepted", ANY_SIGN, TEMPERATURE,
               """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
               ValueError."""),
-        wrong("sign of tau dropped", ANY_SIGN.but(IF_COLDEST, f"tau = abs(tau)\n    {IF_COLDEST}"), TEMPERATURE,
+        wrong("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
               """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
               ValueError."""),
         wrong("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
               "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
-        wrong("assert instead of ValueError", ANY_SIGN.but(IF_COLDEST, f"assert tau >= 0\n    {IF_COLDEST}"), CONTRACT,
+        wrong("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
         wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
@@ -145,8 +129,7 @@ EXERCISE = Exercise(
                   return powers / powers.sum(dim=-1, keepdim=True)"""), STABLE,
               """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away before
               the exponential."""),
-        wrong("x changed in place", RIGHT.but(
-                  "return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT, IN_PLACE),
+        in_place("x", RIGHT.but("return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT),
         wrong("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
               "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),
         wrong("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,

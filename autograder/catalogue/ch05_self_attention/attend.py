@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import attention
@@ -47,14 +47,8 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="attend",
-    number="05.3",
-    reference=attend,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=1,
-    minutes=10,
-    section=MIX,
+    id="attend", number="05.3", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=attend, section=MIX,
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
@@ -113,10 +107,7 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=PARAMETERS, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
     ),
     right=(
-        right("at", """
-            def attend(weights, values):
-                return weights @ values
-        """),
+        right("at", formula("attend(weights, values)", "weights @ values")),
         right("bmm", RIGHT.but("W @ V", "torch.bmm(W, V)")),
         right("einsum", RIGHT.but("W @ V", "torch.einsum('bqk,bkv->bqv', W, V)")),
         right("elementwise and sum", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).sum(dim=2)")),

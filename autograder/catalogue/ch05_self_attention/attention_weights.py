@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
@@ -47,18 +47,12 @@ RIGHT = answer("""
         weights = torch.softmax(scores, dim=-1)
         return weights
 """)
-DIVISION, SOFTMAX = "scores = scores / Q.shape[-1] ** 0.5", "weights = torch.softmax(scores, dim=-1)"
+SCORES, DIVISION = "scores = Q @ K.transpose(-2, -1)", "scores = scores / Q.shape[-1] ** 0.5"
+SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
-    id="attention-weights",
-    number="05.2",
-    reference=attention_weights,
-    visible_points=3,
-    hidden_points=5,
-    difficulty=2,
-    minutes=20,
-    section=DIVIDE,
-    forbidden=FUSED,
+    id="attention-weights", number="05.2", difficulty=2, minutes=20, visible_points=3, hidden_points=5,
+    reference=attention_weights, section=DIVIDE, forbidden=FUSED,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
@@ -138,7 +132,7 @@ EXERCISE = Exercise(
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
               "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
-        wrong("an input changed in place", RIGHT.but("scores = Q @", "Q /= Q.shape[-1] ** 0.5\n    scores = Q @").without(DIVISION), SHAPES,
+        wrong("an input changed in place", RIGHT.without(DIVISION).before(SCORES, "Q /= Q.shape[-1] ** 0.5"), SHAPES,
               """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the caller's own
               numbers."""),
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), AXIS,
@@ -153,10 +147,7 @@ EXERCISE = Exercise(
     ),
     right=(
         right("at", RIGHT),
-        right("Q scaled first", """
-            def attention_weights(q, k):
-                return (q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)
-        """),
+        right("Q scaled first", formula("attention_weights(q, k)", "(q * q.size(-1) ** -0.5 @ k.mT).softmax(-1)")),
         right("both scaled", """
             def attention_weights(q, k):
                 s = q.size(-1) ** -0.25

@@ -91,20 +91,12 @@ BEFORE, AFTER = "shuffled_before = first(f(x[..., perm, :]))", "shuffled_after =
 UNSHUFFLED, UNPACKED = "shuffled_after = first(f(x))", "result[0] if isinstance(result, tuple) else result"
 
 EXERCISE = Exercise(
-    id="equivariance-gap",
-    number="05.6",
-    reference=equivariance_gap,
-    visible_points=1,
-    hidden_points=3,
-    difficulty=2,
-    minutes=15,
-    section=ORDER,
+    id="equivariance-gap", number="05.6", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
+    reference=equivariance_gap, section=ORDER,
     probes=(
         visible("attention does not know the order", attention_without_order, 6),
-        visible(
-            "a function that adds a number to each position",
-            Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE)),
-        ),
+        visible("a function that adds a number to each position",
+                Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
         hidden("other sizes", inputs, running_total, 3, 5, 7),
         hidden("more sentences than words", inputs, running_total, 5, 4, 6),
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5),
@@ -161,7 +153,7 @@ EXERCISE = Exercise(
               quotes=your_gap),
         wrong("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
               "Only the first sentence of the batch was compared; the largest gap may lie in another."),
-        wrong("inverse permutation on both sides", RIGHT.but(BEFORE, f"perm = torch.argsort(perm)\n    {BEFORE}"), ORDER,
+        wrong("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
               """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not: use
               perm itself."""),
     ),

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -39,14 +39,8 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="project",
-    number="05.1",
-    reference=project,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=PROJECT,
+    id="project", number="05.1", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=project, section=PROJECT,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], W), WORDS)),
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
@@ -105,10 +99,7 @@ EXERCISE = Exercise(
                 return y if bias is None else y + bias
         """),
         right("einsum", RIGHT.but("x @ W", 'torch.einsum("btd,dk->btk", x, W)')),
-        right("F.linear", """
-            def project(x, W, b=None):
-                return F.linear(x, W.T, b)
-        """),
+        right("F.linear", formula("project(x, W, b=None)", "F.linear(x, W.T, b)")),
         right("loops", """
             def project(x, W, b=None):
                 rows = []

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise, Role
-from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
@@ -37,12 +37,7 @@ def projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
 
 
 def inputs(
-    g: torch.Generator,
-    B: int,
-    T: int,
-    widths: tuple[int, int, int],
-    first: float = 1.0,
-    dtype: torch.dtype = torch.float32,
+    g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0, dtype: torch.dtype = torch.float32,
 ) -> Case:
     """widths: d_model, d_k, d_v. first: the first sentence's numbers are so many times as large."""
     weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
@@ -85,16 +80,8 @@ def layered(layers: str, projected: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="self-attention",
-    number="05.4",
-    reference=SelfAttention,
-    roles=projections,
-    visible_points=2,
-    hidden_points=6,
-    difficulty=3,
-    minutes=25,
-    section=PARAMETERS,
-    forbidden=FUSED,
+    id="self-attention", number="05.4", difficulty=3, minutes=25, visible_points=2, hidden_points=6,
+    reference=SelfAttention, roles=projections, section=PARAMETERS, forbidden=FUSED,
     probes=(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
@@ -153,28 +140,26 @@ EXERCISE = Exercise(
         wrong("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
               "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
               quotes=row_sums),
-        wrong("a look at the future forbidden", RIGHT.but("weights = torch", """
+        wrong("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-                  scores = scores.masked_fill(later, float("-inf"))
-                  weights = torch"""), PARAMETERS,
+                  scores = scores.masked_fill(later, float("-inf"))"""), PARAMETERS,
               """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
               sentence."""),
         wrong("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
               "One tensor came back. Two are wanted: the output and then the weights."),
         wrong("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
               "The two results are exchanged: first the output, then the weights."),
-        wrong("x added to the output", RIGHT.but(
-                  V_LAYER, f"{V_LAYER}\n        self.out = nn.Linear(d_v, d_model, bias=False)").but(
+        wrong("x added to the output", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_model, bias=False)").but(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
               """The output was projected back and added to x. An output projection comes in chapter 06 and the residual in
               chapter 09; here the mixture of values is the result."""),
-        wrong("dropout that never sleeps", RIGHT.but("return", "weights = F.dropout(weights, 0.5)\n        return"), PARAMETERS,
+        wrong("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
               """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
               training is off. This exercise has no dropout."""),
-        wrong("dropout in training", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.drop = nn.Dropout(0.5)").but(
-                  SOFTMAX, "weights = self.drop(torch.softmax(scores, dim=-1))"), PARAMETERS,
+        wrong("dropout in training", RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
+                  SOFTMAX, "weights = self.drop(weights)"), PARAMETERS,
               "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
-        wrong("frozen projections", RIGHT.but(V_LAYER, f"{V_LAYER}\n        self.requires_grad_(False)"), PARAMETERS,
+        wrong("frozen projections", RIGHT.after(V_LAYER, "self.requires_grad_(False)"), PARAMETERS,
               "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
         wrong("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), PARAMETERS,
               "The values are right, but the weights were detached: no gradient reaches the query and key projections."),
@@ -196,10 +181,7 @@ EXERCISE = Exercise(
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
               """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
               is missing.""", quotes=columns),
-        wrong("the batch axis squeezed away", RIGHT.but(
-                  "weights @ v, weights", "(weights @ v).squeeze(), weights.squeeze()"), SHAPES,
-              """With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must
-              stay."""),
+        *usual_mistakes(RIGHT, squeezed=SHAPES),
     ),
     right=(
         right("three Linears", RIGHT),

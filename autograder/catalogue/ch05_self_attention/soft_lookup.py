@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 
@@ -42,14 +42,8 @@ RIGHT = answer("""
 SCORES, SOFTMAX = "beta * (keys @ q)", "torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
-    id="soft-lookup",
-    number="05.5",
-    reference=soft_lookup,
-    visible_points=1,
-    hidden_points=2,
-    difficulty=1,
-    minutes=10,
-    section=LOOKUP,
+    id="soft-lookup", number="05.5", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=soft_lookup, section=LOOKUP,
     probes=(
         visible("three entries, beta 2", Case((QUERY, KEYS, VALUES, 2.0))),
         visible("six entries, beta 0.7", entries, 6, 5, 7, 0.7),
@@ -103,14 +97,8 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, float32=SHAPES),
     ),
     right=(
-        right("at", """
-            def soft_lookup(query, k, v, sharpness):
-                return torch.softmax(sharpness * (k @ query), dim=0) @ v
-        """),
-        right("query scaled", """
-            def soft_lookup(q, keys, values, beta):
-                return values.T @ F.softmax(keys @ (beta * q), dim=-1)
-        """),
+        right("at", formula("soft_lookup(query, k, v, sharpness)", "torch.softmax(sharpness * (k @ query), dim=0) @ v")),
+        right("query scaled", formula("soft_lookup(q, keys, values, beta)", "values.T @ F.softmax(keys @ (beta * q), dim=-1)")),
         right("einsum", """
             def soft_lookup(q, keys, values, beta):
                 w = (beta * torch.einsum('d,nd->n', q, keys)).softmax(0)
@@ -128,10 +116,8 @@ EXERCISE = Exercise(
                 w = torch.softmax(beta * (keys.double() @ q.double()), -1)
                 return (w @ values.double()).to(values.dtype)
         """),
-        right("row vector", """
-            def soft_lookup(q, keys, values, beta):
-                return (torch.softmax(beta * q[None] @ keys.T, dim=-1) @ values)[0]
-        """),
+        right("row vector", formula("soft_lookup(q, keys, values, beta)",
+            "(torch.softmax(beta * q[None] @ keys.T, dim=-1) @ values)[0]")),
     ),
     hints=(
         "what would a very large beta do to the shares, and what would beta = 0 do?",

@@ -11,7 +11,7 @@ import torch
 from autograder import catalogue
 from autograder.catalogue import sections
 from autograder.catalogue.exercise import Case, EntryError, Section
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 
 RIGHT = answer("""
@@ -67,6 +67,50 @@ def test_every_value_that_is_returned_passes_through_a_method():
     assert source.ending_in(".float()") == (
         "def attend(W, V):\n    if V is None:\n        return W.float()\n    return (W @ V).float()\n"
     )
+
+
+def test_of_several_values_and_of_a_class_what_comes_back_passes_through_a_method():
+    assert (
+        answer("""
+        def attend(W, V):
+            return W @ V, (W, V), W.T
+    """)
+        .ending_in(".float()")
+        .endswith("return (W @ V).float(), ((W, V)).float(), W.T.float()\n")
+    )
+    module = answer("""
+        class Attend(nn.Module):
+            def size(self):
+                return 3
+
+            def forward(self, x):
+                return x, self.w
+    """)
+    assert module.ending_in(".squeeze()") == module.but("return x, self.w", "return x.squeeze(), self.w.squeeze()")
+
+
+def test_new_lines_take_the_margin_of_the_line_beside_them():
+    halved = "if W is V:\n    W = W / 2"
+    assert RIGHT.before("mixed = W @ V", halved) == (
+        "def attend(W, V):\n    if W is V:\n        W = W / 2\n    mixed = W @ V\n    return mixed\n"
+    )
+    assert RIGHT.after("mixed = W @ V", "mixed = mixed / 2").endswith(
+        "W @ V\n    mixed = mixed / 2\n    return mixed\n"
+    )
+    for put in (RIGHT.before, RIGHT.after):
+        with pytest.raises(ValueError, match="'mixed' exactly once, got it 0 times"):
+            put("mixed", "W = V")
+
+
+def test_a_formula_is_a_function_of_one_line():
+    assert formula("attend(W, V)", "W @ V") == "def attend(W, V):\n    return W @ V\n"
+
+
+def test_what_is_changed_in_place_is_named_and_what_is_particular_is_added():
+    known = in_place("V", RIGHT.before("return mixed", "V *= 2"), HERE, "It doubles.")
+    assert known.name == "V changed in place" and "    V *= 2\n" in known.source
+    assert "the caller's V:" in known.message and known.message.endswith("passed in. It doubles.")
+    assert in_place("V", known.source, HERE).message.endswith("passed in. Make a new one.")
 
 
 @pytest.mark.parametrize(
