@@ -65,7 +65,7 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     if not failures:
         return []
     facts = [*_changed(failures), *(_repeated(again) if again else ())]
-    values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "nan", "length")]
+    values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
     found = [*_fixed(values), *_about_values(values), *_about_items(values), *_about_numbers(values)]
     return [*facts, *found[:1], *_about_probes(outcomes)][:3]
 

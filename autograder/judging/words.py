@@ -112,7 +112,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
         return _about_error(exercise, outcome, result)
     if isinstance(result, Structure):
         return _about_structure(exercise, outcome, result)
-    if facts and kind in ("value", "nan", "shape", "length", "keys", "inputs"):
+    if facts and kind in ("value", "shape", "length", "keys", "inputs"):
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows

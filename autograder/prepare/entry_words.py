@@ -1,5 +1,6 @@
 """What an entry decides in its notebook, written there once more: hints, difficulty, minutes and points."""
 
+import html
 import json
 import os
 import re
@@ -23,7 +24,7 @@ def facts(exercise: Exercise) -> str:
 def hints(exercise: Exercise) -> str:
     """Three folded hints."""
     return "\n\n".join(
-        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{sentence(hint)}\n\n</details>"
+        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{html.escape(sentence(hint), quote=False)}\n\n</details>"
         for place, (kind, hint) in enumerate(zip(HINTS, exercise.hints, strict=True), 1)
     )
 

@@ -39,7 +39,7 @@ def scaled(graded: Class, possible: float) -> Class:
         for each in graded.graded
     )
     exercises = tuple(_scaled_exercise(exercise, factor) for exercise in graded.assignment.exercises)
-    assignment = replace(graded.assignment, exercises=exercises)
+    assignment = Assignment.of(graded.assignment.id, graded.assignment.notebook, exercises)
     return replace(graded, assignment=assignment, possible=possible, graded=every)
 
 

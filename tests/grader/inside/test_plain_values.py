@@ -28,7 +28,7 @@ def told(expected, got):
 
 
 def exercise(*known):
-    return Exercise("a", "1", ("a",), 1, 0, SECTION, {"a": lambda: 0}, (PROBE,), known, (), ("one", "two", "three"))
+    return Exercise("a", "1", 1, 0, SECTION, {"a": lambda: 0}, (PROBE,), known, (), ("one", "two", "three"))
 
 
 def outcome(expected, got, inputs=((), ())):
