@@ -23,9 +23,10 @@ def facts(exercise: Exercise) -> str:
 
 def hints(exercise: Exercise) -> str:
     """Three folded hints."""
+    shown = (html.escape(sentence(hint), quote=False) for hint in exercise.hints)  # <eos> is no tag
     return "\n\n".join(
-        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{html.escape(sentence(hint), quote=False)}\n\n</details>"
-        for place, (kind, hint) in enumerate(zip(HINTS, exercise.hints, strict=True), 1)
+        f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{hint}\n\n</details>"
+        for place, (kind, hint) in enumerate(zip(HINTS, shown, strict=True), 1)
     )
 
 
