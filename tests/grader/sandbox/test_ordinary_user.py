@@ -18,7 +18,7 @@ def test_what_holds_for_root_holds_for_a_user_without_rights(tmp_path):
         pytest.skip("all tests here are run by an ordinary user")
     if not shutil.which("unshare") or subprocess.run([*AS_A_USER, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespace can be made here in which root is an ordinary user")
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--basetemp", str(tmp_path / "run")]
+    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "--basetemp", str(tmp_path / "run")]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [*AS_A_USER, sys.executable, "-m", "pytest", *options, str(TESTS)],
@@ -28,4 +28,4 @@ def test_what_holds_for_root_holds_for_a_user_without_rights(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "bubblewrap" not in done.stdout and "landlock" not in done.stdout, "one of them was skipped"
+    assert "skipped" not in done.stdout, done.stdout
