@@ -88,8 +88,13 @@ def _along(fact: Noticed) -> tuple[str, str]:
     return LINES.get(fact.axes - 1 - fact.axis, (f"slices along axis {fact.axis}", f"slice along axis {fact.axis}"))
 
 
-def _argument(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
+def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
+    """The names in the exercise's signature."""
     reference = exercise.reference[outcome.case.function or exercise.names[0]]
     function = reference.forward if isinstance(reference, type) else reference
-    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def _argument(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
+    names = argument_names(exercise, outcome)
     return names[fact.argument] if fact.argument < len(names) else f"argument {fact.argument + 1}"

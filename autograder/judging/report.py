@@ -8,10 +8,11 @@ import torch
 
 from autograder.catalogue.exercise import Exercise, Section
 from autograder.judging.compare import inputs_difference
+from autograder.judging.noticed_words import argument_names
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.values import dtype_name, tensors_apart, written
 from autograder.judging.verdict import NOT_CHECKED, Verdict
-from autograder.judging.words import argument_names, below_the_lines, seen
+from autograder.judging.words import below_the_lines, seen
 
 WIDTH = 82
 MAX_ROW = 8

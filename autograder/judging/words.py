@@ -5,7 +5,6 @@ its own exception names, texts and shapes, and could tell its author what the hi
 """
 
 import builtins
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.inside import wire
 from autograder.judging import rules
 from autograder.judging.noticed import Noticed
-from autograder.judging.noticed_words import noticed_in
+from autograder.judging.noticed_words import IN_PLACE, argument_names, noticed_in
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.judging.verdict import MISSING, NO_FORWARD, UNWRITTEN, Forbidden, Missing, NotChecked, Verdict
@@ -51,8 +50,7 @@ VISIBLE = {
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
     "length": BY_HAND,
     "keys": BY_HAND,
-    "inputs": "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name "
-    "that ends in _, += and [...] = write in place; so do append, pop and setdefault.",
+    "inputs": IN_PLACE,
     "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
     "unnoticed.",
 }
@@ -117,13 +115,6 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
-
-
-def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
-    """The names in the exercise's signature."""
-    reference = exercise.reference[outcome.case.function or exercise.names[0]]
-    function = reference.forward if isinstance(reference, type) else reference
-    return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
 def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> str:

@@ -11,9 +11,10 @@ from autograder.grade.points import sentence
 from autograder.judging.compare import number
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
+from autograder.judging.noticed_words import argument_names
 from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer
-from autograder.judging.words import argument_names, seen
+from autograder.judging.words import seen
 
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
