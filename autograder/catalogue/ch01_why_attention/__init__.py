@@ -4,5 +4,5 @@ from autograder.catalogue.chapters import chapter
 
 ASSIGNMENT = chapter(
     __name__,
-    "path-length gradient-norms layer-cost last-state additive-context",
+    "last-state gradient-norms path-length layer-cost additive-context",
 )

@@ -1,4 +1,4 @@
-"""01.4: the state after a sentence's own last word."""
+"""01.1: the state after a sentence's own last word."""
 
 import torch
 from torch import Tensor
@@ -52,7 +52,7 @@ PICKED = "H[rows, last]"
 GATHERED = RIGHT.but(PICKED, "H.gather(1, last.view(-1, 1, 1).expand(-1, 1, H.shape[2]))")
 
 EXERCISE = Exercise(
-    id="last-state", number="01.4", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    id="last-state", number="01.1", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
     reference=last_state, section=PADDING,
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),

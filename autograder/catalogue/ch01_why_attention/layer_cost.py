@@ -1,4 +1,4 @@
-"""01.3: what a layer costs, and where two kinds cost the same."""
+"""01.4: what a layer costs, and where two kinds cost the same."""
 
 import torch
 
@@ -60,7 +60,7 @@ COSTS_AS_FLOAT = RIGHT.but(RECURRENT, "return n * d**2.0").but(CONVOLUTION, "ret
     ATTENTION, "return n**2.0 * d")
 
 EXERCISE = Exercise(
-    id="layer-cost", number="01.3", difficulty=1, minutes=10, visible_points=1, hidden_points=1,
+    id="layer-cost", number="01.4", difficulty=1, minutes=10, visible_points=1, hidden_points=1,
     reference=(layer_cost, break_even), section=COST,
     probes=(
         visible("attention, n = 50, d = 512", Case(("attention", 50, 512, 3))),

@@ -1,4 +1,4 @@
-"""01.1: how far apart two words are."""
+"""01.3: how far apart two words are."""
 
 import math
 
@@ -60,7 +60,7 @@ DISTANCE, REACH, ROUNDED = "abs(i - j)", "(k - 1) // 2", "math.ceil(distance / r
 CHAIN, DIRECT = "steps = distance", "min(distance, 1)"
 
 EXERCISE = Exercise(
-    id="path-length", number="01.1", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    id="path-length", number="01.3", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
     reference=path_length, section=PATHS,
     probes=(
         visible("recurrent, words 1 and 50", Case(("recurrent", 1, 50))),

@@ -4,5 +4,5 @@ from autograder.catalogue.chapters import chapter
 
 ASSIGNMENT = chapter(
     __name__,
-    "dot cosine scaled-scores score-std nearest",
+    "dot cosine score-std scaled-scores nearest",
 )

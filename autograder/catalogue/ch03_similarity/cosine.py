@@ -173,7 +173,7 @@ EXERCISE = Exercise(
               "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the table, as zeros."),
         wrong("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
               """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top of them;
-              that belongs to 03.3."""),
+              that belongs to 03.4."""),
         *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
     ),
     right=(

@@ -93,7 +93,7 @@ EXERCISE = Exercise(
               agree here. Row i of a should meet row i of b only."""),
         wrong("every pair of rows", RIGHT.but(PRODUCTS, "a @ b.T").but(SUM, "products"), MANY,
               """Every row of a met every row of b. Here row i of a meets row i of b, so three pairs give three numbers. (The full
-              table is exercise 03.3.)""", quotes=sizes),
+              table is exercise 03.4.)""", quotes=sizes),
         wrong("last two axes exchanged", RIGHT.but(PRODUCTS, "a @ b.transpose(-1, -2)").but(SUM, "products"), MANY,
               """A single vector has no two axes to exchange, and for stacks every row of a would meet every row of b. Row i of a
               meets row i of b only; multiply and add along the last axis."""),
@@ -109,7 +109,7 @@ EXERCISE = Exercise(
               """Your result never leaves -1 to 1: the lengths were divided away, which is cosine similarity (03.2). The dot
               product keeps them.""", quotes=single),
         wrong("scaled already", RIGHT.but(SUM, SUM + " / a.shape[-1] ** 0.5"), ROOT,
-              "Your number was divided by the root of d. That is the scaled dot product of 03.3; here the plain sum is wanted.",
+              "Your number was divided by the root of d. That is the scaled dot product of 03.4; here the plain sum is wanted.",
               quotes=single),
         wrong("sums multiplied", RIGHT.but(SUM, "a.sum(dim=-1) * b.sum(dim=-1)"), DOT,
               """The numbers were added before they were multiplied, so every number of a met every number of b. Multiply place by

@@ -1,4 +1,4 @@
-"""03.3: everybody with everybody, in numbers of a usual size."""
+"""03.4: everybody with everybody, in numbers of a usual size."""
 
 import torch
 from torch import Tensor
@@ -43,7 +43,7 @@ RIGHT = answer("""
 DIVISION, ROOT_OF_D = "scores = scores / Q.shape[-1] ** 0.5", "Q.shape[-1] ** 0.5"
 
 EXERCISE = Exercise(
-    id="scaled-scores", number="03.3", difficulty=2, minutes=8, visible_points=2, hidden_points=2,
+    id="scaled-scores", number="03.4", difficulty=2, minutes=8, visible_points=2, hidden_points=2,
     reference=scaled_scores, section=ROOT,
     probes=(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),

@@ -1,4 +1,4 @@
-"""03.4: how large dot products are, measured."""
+"""03.3: how large dot products are, measured."""
 
 import torch
 
@@ -44,7 +44,7 @@ RIGHT = answer("""
 NORMAL = "torch.randn(2, n, d, generator=generator)"
 
 EXERCISE = Exercise(
-    id="score-std", number="03.4", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
+    id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
     reference=score_std, section=MEASURE,
     # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where the
     # kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8 for

@@ -4,6 +4,6 @@ from autograder.catalogue.chapters import chapter
 
 ASSIGNMENT = chapter(
     __name__,
-    "project attention-weights attend self-attention soft-lookup equivariance-gap",
+    "attend attention-weights soft-lookup project self-attention equivariance-gap",
     visible_modules=("transformer_ref.model.softmax",),
 )

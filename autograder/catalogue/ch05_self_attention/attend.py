@@ -1,4 +1,4 @@
-"""05.3: the values, mixed in the given shares."""
+"""05.1: the values, mixed in the given shares."""
 
 import math
 
@@ -47,7 +47,7 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="attend", number="05.3", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    id="attend", number="05.1", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
     reference=attend, section=MIX,
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),

@@ -1,4 +1,4 @@
-"""05.1: every word through one and the same affine map."""
+"""05.4: every word through one and the same affine map."""
 
 import torch
 from torch import Tensor
@@ -39,7 +39,7 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="project", number="05.1", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    id="project", number="05.4", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
     reference=project, section=PROJECT,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], W), WORDS)),

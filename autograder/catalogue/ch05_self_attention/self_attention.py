@@ -1,4 +1,4 @@
-"""05.4: attention with learned projections, as a module."""
+"""05.5: attention with learned projections, as a module."""
 
 import torch
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ def layered(layers: str, projected: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="self-attention", number="05.4", difficulty=3, minutes=25, visible_points=2, hidden_points=6,
+    id="self-attention", number="05.5", difficulty=3, minutes=25, visible_points=2, hidden_points=6,
     reference=SelfAttention, roles=projections, section=PARAMETERS, forbidden=FUSED,
     probes=(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
@@ -230,6 +230,6 @@ EXERCISE = Exercise(
         "what must exist before the first sentence arrives, and what is computed from each sentence?",
         "x (B, T, D) gives q and k of (B, T, d_k) and v of (B, T, d_v); weights are (B, T, T), the output (B, T, d_v).",
         "constructor: three projections. forward: q, k, v from x; weights from q and k as in 05.2; output from weights and v "
-        "as in 05.3; return both.",
+        "as in 05.1; return both.",
     ),
 )

@@ -1,4 +1,4 @@
-"""05.5: a dictionary that returns a mixture of its values."""
+"""05.3: a dictionary that returns a mixture of its values."""
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ RIGHT = answer("""
 SCORES, SOFTMAX = "beta * (keys @ q)", "torch.softmax(scores, dim=-1)"
 
 EXERCISE = Exercise(
-    id="soft-lookup", number="05.5", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    id="soft-lookup", number="05.3", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
     reference=soft_lookup, section=LOOKUP,
     probes=(
         visible("three entries, beta 2", Case((QUERY, KEYS, VALUES, 2.0))),

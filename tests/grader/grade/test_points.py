@@ -20,11 +20,18 @@ from autograder.prepare import doctor, entry_words, release
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out, nbgrader
 
 FIRST, SECOND = STUDENTS
-PROJECT = ASSIGNMENT.exercises[0]
+PROJECT = catalogue.find("project")
+
+
+def with_project(changed):
+    """The assignment's exercises, with another entry for project."""
+    return tuple(changed if each.id == PROJECT.id else each for each in ASSIGNMENT.exercises)
+
+
 DEARER = Assignment.of(
     ASSIGNMENT.id,
     ASSIGNMENT.notebook,
-    (replace(PROJECT, visible_points=1.5, hidden_points=4.5), *ASSIGNMENT.exercises[1:]),
+    with_project(replace(PROJECT, visible_points=1.5, hidden_points=4.5)),
 )
 
 
@@ -60,8 +67,8 @@ def test_other_points_in_the_catalogue_are_written_into_metadata_task_table_and_
     shutil.copy(ROOT / "book" / f"{ASSIGNMENT.id}.md", tmp_path / "book")
     changes = points.write_course(tmp_path, DEARER)
     assert [change.partition(", ")[2] for change in changes] == [
-        "the table: | 05.1 | `project` | every word through one and the same matrix | 3 |, in the catalogue "
-        "| 05.1 | `project` | every word through one and the same matrix | 6 |",
+        "the table: | 05.4 | `project` | every word through one and the same matrix | 3 |, in the catalogue "
+        "| 05.4 | `project` | every word through one and the same matrix | 6 |",
         "the task of project: 3 points (1 visible, 2 hidden), in the catalogue 6 points (1.5 visible, 4.5 hidden)",
         "the check of project: 3, in the catalogue 6",
         "the sum: 30, in the catalogue 33",
@@ -89,7 +96,7 @@ def test_every_notebook_says_the_hints_the_difficulty_and_the_minutes_of_its_ent
 def test_hints_difficulty_and_minutes_are_written_once_and_put_right_in_the_notebook():
     harder = replace(PROJECT, difficulty=3, minutes=45, hints=("other words", *PROJECT.hints[1:]))
     notebook = notebook_of(ROOT, "solutions")
-    changed = Assignment.of(ASSIGNMENT.id, ASSIGNMENT.notebook, (harder, *ASSIGNMENT.exercises[1:]))
+    changed = Assignment.of(ASSIGNMENT.id, ASSIGNMENT.notebook, with_project(harder))
     assert entry_words.rewrite(notebook, changed) == ["project-task", "project-hints"]
     text = json.dumps(notebook, ensure_ascii=False)
     assert "Difficulty ●●● · about 45 minutes · 3 points (1 visible, 2 hidden)" in text and "Other words" in text

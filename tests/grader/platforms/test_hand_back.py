@@ -189,7 +189,7 @@ def test_a_worksheet_is_filled_in_by_the_numbers_that_were_collected(folder, mon
         ("Participant 11", "30", "-"),
     ]
     assert lines[2][6] == "mine"
-    assert lines[1][6].startswith("21 of 30 points<br>1 of them taken off because it came late<br>05.1 project: 3")
+    assert lines[1][6].startswith("21 of 30 points<br>1 of them taken off because it came late<br>05.1 attend: 4")
     assert "a known mistake: no scaling" in lines[1][6]
     assert code == 1 and said == "Cleo O'Hara (cleo) is not in blind.csv.\n"
 
