@@ -10,9 +10,9 @@ from autograder import catalogue, course
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
-PROJECT = catalogue.find("project")
+FIRST, LATER = catalogue.find("attend"), "project"
 SOLVED = sample_class.solved()
-SHOWN = {tuple(probe.draw(None).arguments[0].shape) for probe in PROJECT.visible}
+SHOWN = {tuple(probe.draw(None).arguments[0].shape) for probe in FIRST.visible}
 NAMES = {exercise.id: exercise.names[0] for exercise in ASSIGNMENT.exercises}
 KEEPS = """
 _whole = {name}
@@ -36,7 +36,7 @@ def submit(made, student: str, answers: dict[str, str], before: str = "", after:
     notebook = course.read_notebook(path)
     cells = notebook["cells"]
     if before:
-        cells.insert(next(n for n, cell in enumerate(cells) if cell["id"] == PROJECT.id), new_code_cell(before))
+        cells.insert(next(n for n, cell in enumerate(cells) if cell["id"] == FIRST.id), new_code_cell(before))
     if after and position:
         cells.insert(next(n for n, cell in enumerate(cells) if cell["id"] == position), new_code_cell(after))
     elif after:
@@ -56,16 +56,14 @@ def graded(empty_course):
     """Students whose notebooks keep inputs, use names again, end their processes and stop in their cells."""
     made = empty_course("two-parts")
     last = ASSIGNMENT.exercises[-1].id
-    keeps = SOLVED[PROJECT.id] + KEEPS.format(name=NAMES[PROJECT.id])
+    keeps = SOLVED[FIRST.id] + KEEPS.format(name=NAMES[FIRST.id])
     submit(made, "a-honest", {})
-    submit(made, "keeps-inputs", {PROJECT.id: keeps, "attend": TELLS.format(name="attend")}, before="kept = []\n")
+    submit(made, "keeps-inputs", {FIRST.id: keeps, LATER: TELLS.format(name=LATER)}, before="kept = []\n")
     submit(made, "uses-names-again", {}, after=FORGETS)
     submit(made, "another-dtype-later", {}, after="import torch\ntorch.set_default_dtype(torch.float64)\n")
     submit(made, "leaves-at-the-end", {}, after="import os\nos._exit(0)\n")
-    submit(made, "ends-in-a-visible-check", {PROJECT.id: killing(PROJECT.id, "True")})
-    submit(
-        made, "ends-in-a-hidden-check", {PROJECT.id: killing(PROJECT.id, f"tuple(arguments[0].shape) not in {SHOWN}")}
-    )
+    submit(made, "ends-in-a-visible-check", {FIRST.id: killing(FIRST.id, "True")})
+    submit(made, "ends-in-a-hidden-check", {FIRST.id: killing(FIRST.id, f"tuple(arguments[0].shape) not in {SHOWN}")})
     submit(made, "cannot-import", {"attend": "import einops_of_mine\n" + SOLVED["attend"]})
     submit(made, "cannot-parse", {"attend": "def attend(W, V)\n    return W @ V\n"})
     submit(made, "other-name", {"attend": SOLVED["attend"].replace("def attend", "def atend")})
@@ -86,22 +84,22 @@ def test_what_comes_after_the_checks_costs_nothing(graded, student):
 
 
 def test_a_later_report_holds_no_number_of_a_hidden_input(graded):
-    report = graded.report("keeps-inputs", "attend")
+    report = graded.report("keeps-inputs", LATER)
     said = re.findall(r"-?\d+\.\d{4}", report)
-    visible = [tensor for probe in PROJECT.visible for tensor in probe.draw(None).arguments]
+    visible = [tensor for probe in FIRST.visible for tensor in probe.draw(None).arguments]
     known = {f"{number:.4f}" for tensor in visible for number in tensor.flatten().tolist()}
     assert "SEEN" in report and said
     assert set(said) <= known
-    assert graded.scores("keeps-inputs")[PROJECT.id] == PROJECT.points
+    assert graded.scores("keeps-inputs")[FIRST.id] == FIRST.points
 
 
 @pytest.mark.parametrize("when", ["visible", "hidden"])
 def test_an_answer_that_ends_its_process_costs_only_itself(graded, when):
     scores = graded.scores(f"ends-in-a-{when}-check")
-    least, most = (PROJECT.visible_points, PROJECT.points) if when == "hidden" else (0, 0.01)
-    assert least <= scores.pop(PROJECT.id) < most  # a hidden input may have the shape of a visible one
-    assert scores == {name: points for name, points in everything().items() if name != PROJECT.id}
-    assert "process ended" in " ".join(graded.report(f"ends-in-a-{when}-check", PROJECT.id).split())
+    least, most = (FIRST.visible_points, FIRST.points) if when == "hidden" else (0, 0.01)
+    assert least <= scores.pop(FIRST.id) < most  # a hidden input may have the shape of a visible one
+    assert scores == {name: points for name, points in everything().items() if name != FIRST.id}
+    assert "process ended" in " ".join(graded.report(f"ends-in-a-{when}-check", FIRST.id).split())
 
 
 def test_a_cell_that_ends_the_process_costs_what_comes_after_it_only(graded):
