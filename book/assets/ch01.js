@@ -189,9 +189,10 @@
 
     root.replaceChildren(
       head("Gradient meter", "W01b"),
-      html("div", { class: "widget-controls" }, w.node, T.node,
+      html("div", { class: "widget-controls" },
         choices("Scale", ["plain", "powers of ten"], 0, (index) => { powers = index === 1; draw(); })),
-      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture)), output);
+      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture),
+        html("div", { class: "side sliders" }, w.node, T.node)), output);
     draw();
   };
 
