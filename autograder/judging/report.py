@@ -107,7 +107,9 @@ def _drawn_lines(verdict: Verdict) -> list[str]:
         return wrapped(f"✓ {passed}") if drawn else []
     if verdict.first_failure is not failed[0]:
         return wrapped(f"✗ {passed}")
-    lines = wrapped(f"{passed}. Not these:") + _failure_lines(verdict.exercise, failed[0])
+    lines = wrapped(f"{passed}. {'Not these' if len(failed) > 1 else 'Not this one'}:") + _failure_lines(
+        verdict.exercise, failed[0]
+    )
     if not isinstance(failed[0].got.result if failed[0].got is not None else None, Raised):  # said already of an error
         lines += wrapped(f"the check passed in {_inputs(verdict.exercise, failed[0])}", indent="    ")
     return lines + [line for outcome in failed[1:] for line in wrapped(f"✗ {outcome.probe.name}")]
