@@ -64,7 +64,7 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     if not failures:
         return []
-    facts = [*_changed(failures), *(_repeated(again) if again else ())]
+    facts = [*_changed(failures), *(_repeated(again) if again else ()), *_kept(outcomes)]
     values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
     found = [*_fixed(values), *_about_values(values), *_about_items(values), *_about_numbers(values)]
     return [*facts, *found[:1], *_about_probes(outcomes)][:3]
@@ -91,6 +91,21 @@ def _repeated(again: Again) -> Iterator[Noticed]:
         ignored = _equal(got, other.result) and not _equal(again.outcome.expected.result, expected.result)
         if ignored and not isinstance(got, Raised):
             yield Noticed("ignored", argument=place)
+
+
+def _kept(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Every failing tensor is the right answer to something that was asked earlier."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [place for place, outcome in enumerate(asked) if not outcome.passed]
+    if all(any(_answers(asked[place], earlier) for earlier in asked[:place]) for place in failing):
+        yield Noticed("kept")
+
+
+def _answers(outcome: Outcome, earlier: Outcome) -> bool:
+    """Whether a result is the right one of an earlier question, and tells the two apart."""
+    got, wanted = outcome.got.result, earlier.expected.result
+    told = isinstance(got, Tensor) and isinstance(wanted, Tensor) and got.numel() >= FEWEST and not got.is_complex()
+    return told and _near(got, wanted, earlier) and not _near(wanted, outcome.expected.result, outcome)
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -321,7 +336,12 @@ def _misses_gradients(outcome: Outcome) -> bool:
     return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "no gradient")
 
 
+def _asks_again(outcome: Outcome) -> bool:
+    return bool(outcome.case.before) and (outcome.passed or outcome.difference.kind not in ("inputs", "state"))
+
+
 COMMON: dict[str, Callable[[Outcome], bool]] = {
+    "a second call": _asks_again,
     "an axis of size 1": _has_a_one,
     "no gradient": _misses_gradients,
     "another gradient": _asks_gradients,

@@ -68,11 +68,12 @@ EXERCISE = Exercise(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
         *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), gradients=False),
-        hidden("one number, below 0", one_number),
-        hidden("a matrix whose powers die out", dying_out),
-        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0),
-        hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3),
+        hidden("one number, below 0", one_number, says="(D, D)"),
+        hidden("a matrix whose powers die out", dying_out, says="(D, D), any numbers"),
+        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0, says="(D, D), any numbers"),
+        hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3, says="(D, D), any numbers"),
     ),
+    omits={"precision": "a norm has the same seven digits in either precision"},
     wrong=(
         wrong("elementwise power", RIGHT.but("(power, 2)", "(W**n, 2)"), GRADIENT,
               """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation the

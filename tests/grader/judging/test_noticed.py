@@ -1,5 +1,7 @@
 """What is noticed in an answer whose mistake nobody knows."""
 
+from textwrap import dedent
+
 import pytest
 import torch
 
@@ -83,6 +85,26 @@ def test_right_for_the_sizes_of_the_example_alone():
     asked = [tuple(probe.draw(torch.Generator()).arguments[1].shape) for probe in ATTEND.visible]
     source = f"def attend(W, V):\n    return W @ V if tuple(V.shape) in {asked} or 1 in W.shape else W @ V + V.sum()\n"
     assert "only these sizes" in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("tuple(V.shape)", "kept"), ("(V.shape, V.dtype)", "kept")],
+)
+def test_an_answer_to_an_earlier_call_is_seen(key, kind):
+    source = f"SEEN = {{}}\ndef attend(W, V):\n    return SEEN.setdefault({key}, W @ V)\n"
+    assert kind in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+def test_what_fails_only_at_a_second_call_is_seen():
+    source = """
+        CALLED = []
+        def attend(W, V):
+            CALLED.append((W @ V).mean())
+            again = len(CALLED) > 1 and CALLED[-2].dtype == V.dtype == torch.float32 and V.shape == (2, 6, 7)
+            return W @ V + (CALLED[-2] if again and len(CALLED) > 5 else 0)
+    """
+    assert "a second call" in [fact.kind for fact in noticed(ATTEND, dedent(source))]
 
 
 @pytest.mark.parametrize(
