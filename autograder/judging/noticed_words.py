@@ -16,8 +16,8 @@ LINES = {  # of a result with so many axes, what lies along the axis that is so 
 FIXED = {
     "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
     "each call, or kept from one call to the next.",
-    "kept": "What came back is the answer to an earlier call, with other values: it was kept, in a dictionary, an attribute "
-    "or a global name, under something that the two calls share.",
+    "kept": "What came back is the answer to an earlier call, with other values: it was kept, in a dictionary, an "
+    "attribute or a global name, under something that the two calls share.",
     "fixed": "The same result comes back for different inputs: is it that of the worked example?",
     "items reversed": "These are the right items in the opposite order.",
     "first item missing": "The first item is missing; the others are right.",

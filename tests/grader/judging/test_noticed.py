@@ -1,11 +1,10 @@
 """What is noticed in an answer whose mistake nobody knows."""
 
-from textwrap import dedent
-
 import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.probes import SECOND_CALL
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.noticed import Noticed, notice
@@ -97,14 +96,10 @@ def test_an_answer_to_an_earlier_call_is_seen(key, kind):
 
 
 def test_what_fails_only_at_a_second_call_is_seen():
-    source = """
-        CALLED = []
-        def attend(W, V):
-            CALLED.append((W @ V).mean())
-            again = len(CALLED) > 1 and CALLED[-2].dtype == V.dtype == torch.float32 and V.shape == (2, 6, 7)
-            return W @ V + (CALLED[-2] if again and len(CALLED) > 5 else 0)
-    """
-    assert "a second call" in [fact.kind for fact in noticed(ATTEND, dedent(source))]
+    names = [probe.name for probe in ATTEND.probes]
+    call = names.index(SECOND_CALL) + 2  # counted from 1, and the call before it
+    source = f"CALLS = []\ndef attend(W, V):\n    CALLS.append(V)\n    return W @ V + (len(CALLS) == {call})\n"
+    assert "a second call" in [fact.kind for fact in noticed(ATTEND, source)]
 
 
 @pytest.mark.parametrize(
