@@ -32,6 +32,8 @@ FIXED = {
     "the code as a number?",
     "a second call": "It fails only where it is called a second time, with other values: what does it keep from the "
     "first call, in a dictionary, an attribute or a global name?",
+    "lost digits": "It fails only in float64, with large numbers that differ by little: is something rounded to "
+    "float32 on the way, a root or an exponential taken of what is too large, or a small number added to it?",
     "an axis of size 1": "It fails only where an axis has the size 1: squeeze() takes such an axis away, and a special "
     "case for it can be wrong by itself.",
     "no gradient": "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), "

@@ -159,6 +159,8 @@ EXERCISE = Exercise(
         wrong("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
               """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row
               should give T.""", quotes=sizes),
+        wrong("largest place", RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
+              "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the smallest."),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
     ),
     right=(

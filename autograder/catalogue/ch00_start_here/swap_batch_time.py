@@ -65,7 +65,7 @@ EXERCISE = Exercise(
     reference=swap_batch_time, section=TURN,
     probes=(
         visible("2 sentences of 3 words", Case((labeled(2, 3, 4),))),
-        *usual_probes(batch, other=(5, 3, 2), smallest=(1, 1, 3), common=(3, 2, 4), precise=far_away),
+        *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4), precise=far_away),
         hidden("as many sentences as words", batch, 4, 4, 3, also=UNTOUCHED, says="(B, T, D)"),
         hidden("one word", batch, 4, 1, 3, says="(B, T, D)"),
         hidden("whole numbers", whole_numbers, 3, 4, 2, says="of any dtype"),

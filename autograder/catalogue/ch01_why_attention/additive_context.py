@@ -130,6 +130,8 @@ EXERCISE = Exercise(
               words of its own sentence, so it needs an axis where the words are."""),
         wrong("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
               "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
+        wrong("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
+              "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
         wrong("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
               "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
         wrong("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,

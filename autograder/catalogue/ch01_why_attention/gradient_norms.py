@@ -87,6 +87,8 @@ EXERCISE = Exercise(
         wrong("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
               """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and added.
               The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
+        wrong("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
+              "The singular values were added up: that is the nuclear norm. The spectral norm is the largest of them alone."),
         wrong("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
               """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
               between, so the *last* one is exactly 1.""", quotes=yours),

@@ -80,12 +80,9 @@ EXERCISE = Exercise(
         hidden("a word and itself, windows", same, "window", 5, says="0 when i == j"),
         hidden("a word and itself, attention", same, "attention", says="0 when i == j"),
     ),
-    omits={
-        "a batch of one": "there is one pair of words",
-        "a length of one": "there is one pair of words",
-        "precision": "places are whole numbers, exact in either precision",
-        "repeated items": "a word and itself are asked by their places",
-    },
+    omits={"a batch of one": "there is one pair of words", "a length of one": "there is one pair of words",
+           "precision": "places are whole numbers, exact in either precision",
+           "repeated items": "a word and itself are asked by their places"},
     wrong=(
         wrong("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
               """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the

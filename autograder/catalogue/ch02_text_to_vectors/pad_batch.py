@@ -78,7 +78,7 @@ EXERCISE = Exercise(
         hidden("pad = -100", inputs, -100, 5, 2, 4, says="`pad` may be any number"),
         hidden("one sentence", inputs, 93, 6, says="B sequences"),
         hidden("no padding needed", inputs, 94, 4, 4, 4, says="T the length of the longest"),
-        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, says="whole numbers"),
+        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0, says="whole numbers"),
         second_call(inputs, 97, 4, 2, 6, 3),
     ),
     wrong=(
@@ -104,6 +104,8 @@ EXERCISE = Exercise(
         wrong("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"), EMBED,
               """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in torch the
               dtype long (int64)."""),
+        wrong("float on the way", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
+              "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
         wrong("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
               "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
         wrong("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,

@@ -89,10 +89,8 @@ EXERCISE = Exercise(
         hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3, says="however long"),
         hidden("zero vectors on both sides", zero_vectors, says="a zero vector"),
     ),
-    omits={
-        "precision": "a cosine has the same seven digits in either precision",
-        "a length of one": "a vector of one number has no angle",
-    },
+    omits={"precision": "a cosine has the same seven digits in either precision",
+           "a length of one": "a vector of one number has no angle"},
     wrong=(
         wrong("lengths kept", RIGHT.but(A, "A").but(B, "B"), COSINE,
               """These are the plain dot products. They grow with the lengths of the vectors; a cosine depends on directions only

@@ -87,11 +87,8 @@ EXERCISE = Exercise(
         hidden("float64", search, 3, 7, dtype=torch.float64, says="(V, d)"),
         second_call(search, 3, 5),
     ),
-    omits={
-        "a batch of one": "there is one word, with others to find",
-        "a length of one": "a vector of one number has no angle",
-        "precision": "only the order of cosines is returned",
-    },
+    omits={"a batch of one": "there is one word, with others to find",
+           "a length of one": "a vector of one number has no angle", "precision": "only the order of cosines is returned"},
     wrong=(
         wrong("itself included", RIGHT.but(" if i != own", ""), NEAREST,
               """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others* are
@@ -105,6 +102,8 @@ EXERCISE = Exercise(
                   "[i for i in order if i != own]", "order[1:]"), NEAREST,
               """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the same way
               (I and windows do), and then the wrong one goes. Leave the word out by its id.""", quotes=list_of),
+        wrong("features brought to length 1", RIGHT.but("dim=-1", "dim=0"), COSINE,
+              "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.", quotes=list_of),
         wrong("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
               """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare by
               cosine.""", quotes=list_of),

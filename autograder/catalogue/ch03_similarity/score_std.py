@@ -59,13 +59,10 @@ EXERCISE = Exercise(
                     name="a second call draws from the generator it was given", says="Draw every random number"),
         hidden("the global random state stays as it is", between, 15, 25, also="state", rtol=0.09, says="nobody else's"),
     ),
-    omits={
-        "a batch of one": "one pair has no standard deviation",
-        "a length of one": "numbers, no tensors: a vector of one number is asked",
-        "precision": "a measured spread is uncertain by percents",
-        "falsy values": "d is at least 1, n at least 2",
-        "repeated items": "the numbers are drawn by the answer",
-    },
+    omits={"a batch of one": "one pair has no standard deviation",
+           "a length of one": "numbers, no tensors: a vector of one number is asked",
+           "precision": "a measured spread is uncertain by percents", "falsy values": "d is at least 1, n at least 2",
+           "repeated items": "the numbers are drawn by the answer"},
     wrong=(
         wrong("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
               """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums were

@@ -61,17 +61,15 @@ EXERCISE = Exercise(
         hidden("some scores are 0, the others small", with_zeros, says="however small"),
         hidden("all scores are 0", Case((torch.zeros(3),)), says="when the sum is 0"),
     ),
-    omits={
-        "precision": "a share has the same seven digits in either precision",
-        "a batch of one": "there is one list of scores; a list of one score is asked",
-    },
+    omits={"precision": "a share has the same seven digits in either precision",
+           "a batch of one": "there is one list of scores; a list of one score is asked"},
     wrong=(
         wrong("nothing is refused", UNCHECKED, SUM,
               """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum makes shares only of scores that
               are not negative and not all 0; anything else should raise ValueError."""),
         wrong("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
-              """A sum of 0 is refused, but a negative score with a positive sum passes and comes back as a negative share.
-              Nobody can take less than nothing of a word: refuse any negative score."""),
+              """A sum of 0 is refused, but a negative score among positive ones passes and comes back as a negative share: is
+              every score looked at? Nobody can take less than nothing of a word: refuse *any* negative score."""),
         wrong("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
               "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         wrong("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,

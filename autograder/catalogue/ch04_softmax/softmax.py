@@ -76,8 +76,8 @@ EXERCISE = Exercise(
               """The largest *absolute* value was subtracted. A row around -1000 then falls to -2000 and underflows to 0 over 0.
               The largest value itself is what must land on 0."""),
         wrong("mean subtracted", RIGHT.but("x.amax", "x.mean"), STABLE,
-              """The mean was subtracted. That is a fair number, but a score far above the mean still overflows, and one of
-              minus infinity makes the mean infinite. The maximum is the number that never fails."""),
+              """Not the maximum was subtracted but a number below it, such as the mean of the row or its middle. A score far above
+              that still overflows, and one of minus infinity makes it infinite. The maximum is the number that never fails."""),
         wrong("minimum subtracted", RIGHT.but("x.amax", "x.amin"), STABLE,
               """The *smallest* score was subtracted, so everything grew upward and overflows when scores lie far apart. Push
               everything below 0."""),
@@ -85,8 +85,8 @@ EXERCISE = Exercise(
               """The overflow is still there, only its NaN was replaced by 0: rows with large scores do not sum to 1. Stop it
               from arising, by making the scores smaller first."""),
         wrong("scores cut off", NAIVE.but("exp(x)", "exp(x.clamp(-50, 50))"), STABLE,
-              """Scores were cut off at a limit, so 1000 and 997 became equals. There is no need to lose anything: the shares do
-              not change when every score moves by the same amount."""),
+              """Large scores all came back with equal shares: either the scores were cut off at a limit, or the NaN of an overflow
+              was painted over. There is no need to lose anything: shares do not change when every score moves alike."""),
         wrong("a little something in the denominator", ONE_LARGEST.but("/ total", "/ (total + 1e-9)"), STABLE,
               """Rows far below the largest score of the tensor came back as zeros: their powers underflowed, and a small number
               in the denominator hid it. With each row's own maximum the sum is never below 1."""),

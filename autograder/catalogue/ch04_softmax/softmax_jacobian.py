@@ -46,10 +46,8 @@ EXERCISE = Exercise(
         hidden("one share is everything", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)), says="perhaps 0 and 1 among them"),
         hidden("float64", inputs, 5, dtype=torch.float64, says="(n,)"),
     ),
-    omits={
-        "precision": "a slope has the same seven digits in either precision",
-        "a batch of one": "there is one list of shares; a list of one share is asked",
-    },
+    omits={"precision": "a slope has the same seven digits in either precision",
+           "a batch of one": "there is one list of shares; a list of one share is asked"},
     wrong=(
         wrong("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
               """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so it must

@@ -93,6 +93,10 @@ EXERCISE = Exercise(
               "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
         wrong("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
+        wrong("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
+              "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
+        wrong("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
+              "A small tau was raised to a limit, so cold shares, and those of tau = 0, are not as cold as they should be."),
         wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
               tau divides.""", quotes=sums),

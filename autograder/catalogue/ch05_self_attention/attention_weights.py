@@ -67,8 +67,8 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("no scaling", RIGHT.without(DIVISION), DIVIDE,
-              "The softmax sharpens what is too large, so the biggest weight takes nearly everything and little is left to "
-              "learn from.", quotes=times_too_large),
+              """(Or it comes after the softmax, and dividing each row by its sum undoes it.) The softmax sharpens what is too large,
+              so the biggest weight takes nearly everything and little is left to learn from.""", quotes=times_too_large),
         wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
               """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the square
               *root* of d_k, so that is what brings them back to about 1."""),

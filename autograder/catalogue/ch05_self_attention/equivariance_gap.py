@@ -56,17 +56,19 @@ def moved(g: torch.Generator, length: int) -> Tensor:
             return perm
 
 
-def one_sided(g: torch.Generator, sign: float, dtype: torch.dtype = torch.float32, far: float = 0.0) -> Case:
+def one_sided(g: torch.Generator, sign: float) -> Case:
     """Positions of which one stands far out, moved so that the largest gap has the given sign."""
     table = torch.cat([torch.rand(4, generator=g), torch.tensor([9.0])])
     perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing
-    return Case((position_aware((sign * table).to(dtype)), normal(g, 2, 5, 6, dtype=dtype) + far, perm))
+    return Case((position_aware(sign * table), normal(g, 2, 5, 6), perm))
 
 
-def inputs(g: torch.Generator, f: Callable, batch: int, length: int, d_model: int) -> Case:
-    x = normal(g, batch, length, d_model)
+def inputs(
+    g: torch.Generator, f: Callable, batch: int, length: int, d_model: int, dtype: torch.dtype = torch.float32, far: float = 0.0
+) -> Case:
+    x = normal(g, batch, length, d_model, dtype=dtype)
     x[0] *= 0.1 if batch > 1 else 1.0  # so that the largest gap never lies in the first sentence alone
-    return Case((f, x, moved(g, length)))
+    return Case((f, x + far, moved(g, length)))
 
 
 def nothing_moved(g: torch.Generator) -> Case:
@@ -104,7 +106,7 @@ EXERCISE = Exercise(
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, says="a tuple"),
         hidden("one sentence, two words alike, nothing moved", nothing_moved, says="(B, T, D)"),
         hidden("the largest gap is negative", one_sided, -1.0, says="the largest absolute difference"),
-        hidden("float64", one_sided, 1.0, dtype=torch.float64, far=FAR, says="(B, T, D)"),
+        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, says="(B, T, D)"),
         second_call(inputs, running_total, 2, 5, 4),
     ),
     omits={"a length of one": "one word has no order"},
@@ -137,8 +139,8 @@ EXERCISE = Exercise(
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),
         wrong("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
-              """Your gap is always 0: f was not asked, or asked twice about the same words. A test that cannot fail tests
-              nothing."""),
+              """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or differences of
+              both signs were added up and cancel. A test that cannot fail tests nothing."""),
         wrong("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
               """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the words
               in their own order.""", quotes=your_gap),

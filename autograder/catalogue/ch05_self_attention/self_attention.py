@@ -187,6 +187,8 @@ EXERCISE = Exercise(
         wrong("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), WHY_DIVIDE,
               "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
               quotes=row_sums),
+        wrong("the output divided", RIGHT.without(DIVISION).but("weights @ v,", "weights @ v / self.d_k ** 0.5,"), WHY_DIVIDE,
+              "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
               """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
               is missing.""", quotes=columns),

@@ -114,6 +114,8 @@ EXERCISE = Exercise(
                   if beta > 10:
                       return values[scores.argmax()]"""), LOOKUP,
               "For a large beta the best value came back alone. Where two keys fit nearly alike, both still count."),
+        wrong("beta 0 taken for none", RIGHT.but(SCORES, "(beta or 1) * (keys @ q)"), LOOKUP,
+              "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all entries count alike."),
         wrong("beta limited", RIGHT.but(SCORES, "min(beta, 100) * (keys @ q)"), LOOKUP,
               "A large beta was cut off at a limit. It is used as it comes: keys that fit nearly alike need a large one."),
     ),
