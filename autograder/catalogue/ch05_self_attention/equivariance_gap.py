@@ -106,7 +106,7 @@ EXERCISE = Exercise(
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, says="a tuple"),
         hidden("one sentence, two words alike, nothing moved", nothing_moved, says="(B, T, D)"),
         hidden("the largest gap is negative", one_sided, -1.0, says="the largest absolute difference"),
-        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, says="(B, T, D)"),
+        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0, says="(B, T, D)"),
         second_call(inputs, running_total, 2, 5, 4),
     ),
     omits={"a length of one": "one word has no order"},
