@@ -102,6 +102,14 @@ class Answer(str):
             lines[value.lineno - 1] = line[: value.col_offset] + passed.encode() + line[value.end_col_offset :]
         return self._changed(b"".join(lines).decode(), "ending_in", method)
 
+    def beginning_with(self, *lines: str) -> "Answer":
+        """The answer whose function, or whose class's `forward`, begins with these lines."""
+        first, text = _function(self).body[0], self.splitlines(keepends=True)
+        margin = " " * first.col_offset
+        return Answer(
+            "".join([*text[: first.lineno - 1], *(f"{margin}{line}\n" for line in lines), *text[first.lineno - 1 :]])
+        )
+
 
 def answer(source: str) -> Answer:
     """The source of an answer, without the margin that it has in an entry."""
@@ -149,16 +157,24 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
 def usual_mistakes(
     right_answer: Answer,
     *,
+    arguments: str = "",
     detached: Section | None = None,
     float32: Section | None = None,
+    single: Section | None = None,
     squeezed: Section | None = None,
+    viewed: Section | None = None,
+    rounded: Section | None = None,
+    root: str = "",
     quotes_size: Callable[[Evidence], str] | None = None,
 ) -> Iterator[Misconception]:
     """What goes wrong everywhere, each named with where to reread; a section that is not given leaves one out.
 
-    detached: the result is cut off from the gradient. float32: float64 comes back as float32. squeezed: every axis of
-    size 1 vanishes; `quotes_size` says which shape came back.
+    arguments: the tensors of floats, separated by blanks. detached: the result is cut off from the gradient, or one of
+    the arguments is. float32: float64 comes back as float32; single: it is rounded so on the way. squeezed: an axis of
+    size 1 vanishes, in any spelling; `quotes_size` says which shape came back. viewed: the first argument is cut anew,
+    which fails where it lies transposed. rounded: `root`, as the answer writes it, is cut to a whole number.
     """
+    names = arguments.split()
     if detached:
         yield wrong(
             "cut off from the gradient",
@@ -167,6 +183,14 @@ def usual_mistakes(
             "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
             "nothing before it could be learned.",
         )
+        for name in names if len(names) > 1 else ():
+            yield wrong(
+                f"{name} cut off from the gradient",
+                right_answer.beginning_with(f"{name} = {name}.detach()"),
+                detached,
+                f"The values are right, but no gradient reaches {name}: .detach(), .data, .item(), numpy or torch.tensor "
+                "around a tensor cut it off, or a layer holds a copy of it.",
+            )
     if float32:
         yield wrong(
             "always float32",
@@ -174,24 +198,68 @@ def usual_mistakes(
             float32,
             "float64 went in and float32 came out. The result keeps the dtype of the input.",
         )
+    if single:
+        floats = ", ".join(f"{name}.float()" for name in names)
+        yield wrong(
+            "single precision inside",
+            right_answer.ending_in(".to(dtype)").beginning_with(
+                f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"
+            ),
+            single,
+            "The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and "
+            "100,000,001 become one number there. Compute in the dtype of the input.",
+        )
     if squeezed:
         yield wrong(
             "the batch axis squeezed away",
             right_answer.ending_in(".squeeze()"),
             squeezed,
-            "With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must "
-            "stay.",
+            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every axis of size 1, "
+            "squeeze(0) the first if it is one; it must stay.",
             quotes_size,
+            lost_an_axis_of_1,
         )
+    if viewed:
+        yield wrong(
+            "view of what lies transposed",
+            right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
+            viewed,
+            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the strip anew, and "
+            "there it cannot. reshape can.",
+        )
+    if rounded:
+        yield wrong(
+            "root rounded",
+            right_answer.but(root, f"int({root})"),
+            rounded,
+            "The root was cut to a whole number. That is right for a square, such as 4 or 64, and not otherwise.",
+        )
+
+
+def lost_an_axis_of_1(evidence: Evidence) -> bool:
+    """Whether these are the right numbers without an axis of size 1, or the first such part of a tuple is."""
+    pairs = [(evidence.got, evidence.expected)]
+    if isinstance(evidence.expected, tuple):
+        pairs = list(zip(evidence.got, evidence.expected, strict=True))
+    got, expected = next((got, expected) for got, expected in pairs if got.shape != expected.shape)
+    fewer = got.ndim < expected.ndim and got.squeeze().shape == expected.squeeze().shape
+    return fewer and bool(((got.squeeze() - expected.squeeze()).abs() < 1e-4).all())
 
 
 def _returned(source: str) -> list[ast.expr]:
     """The values that a function, or the forward of a class, returns; a tuple's elements one by one."""
+    values = [
+        node.value for node in ast.walk(_function(source)) if isinstance(node, ast.Return) and node.value is not None
+    ]
+    return [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+
+
+def _function(source: str) -> ast.FunctionDef:
+    """The function of an answer, or the forward of its class."""
     function = ast.parse(source).body[-1]
     if isinstance(function, ast.ClassDef):
         function = next(part for part in function.body if isinstance(part, ast.FunctionDef) and part.name == "forward")
-    values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
-    return [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return function
 
 
 def _source(name: str, source: str) -> str:

@@ -169,7 +169,7 @@ def _agrees(
             return True
         if partly_right and shown.result.type == outcome.got.result.type:
             return True
-    return _alike(parted, outcome.difference) and _same(shown, outcome)
+    return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
@@ -194,6 +194,13 @@ def _same(shown: Observation, outcome: Outcome) -> bool:
             outcome.got.result.message,
         )
     return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
+
+
+def _reached(shown: Observation, outcome: Outcome) -> bool:
+    """Whether gradients reach the same arguments and projections."""
+    wanted = [place for place, gradient in outcome.expected.gradients.items() if gradient is not None]
+    got = outcome.got.gradients
+    return all((shown.gradients.get(place) is None) == (got.get(place) is None) for place in wanted)
 
 
 def _evidence(agreeing: Sequence[Outcome]) -> Evidence | None:

@@ -147,6 +147,8 @@ class Subject:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]
+        if case.before:
+            self._ask("call", name=name, arguments=case.before)
         seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), case)
         return replace(seen, **_generator_use(case.arguments, seen.inputs))
 
@@ -180,6 +182,8 @@ class Subject:
         loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
+        if case.before:
+            self._ask("forward", arguments=case.before, training="training" in probe.also)
         reply = self._ask("forward", arguments=case.arguments, training="training" in probe.also, cotangent=cotangent)
         return self._observation(reply, case, reading, shapes)
 
