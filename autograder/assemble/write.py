@@ -83,7 +83,7 @@ def _free(name: str, piece: Piece, taken: dict[str, str]) -> str:
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    """The text with other names for some of what it binds or calls; without its comments where there is no other way."""
+    """The text with other names for some of what it binds or calls; it loses its comments only if it must."""
     for old, new in names.items():
         before = ast.dump(ast.parse(text))
         wanted = _Rename(old, new).visit(ast.parse(text))
