@@ -3,6 +3,7 @@
 import gc
 import sqlite3
 import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -105,3 +106,11 @@ def test_a_command_of_nbgrader_that_we_start_compiles_no_grammar_that_nothing_ne
     done = subprocess.run([python, "-v", *command], env=environment, capture_output=True, text=True, check=True)
     assert "import 'nbgrader.apps.nbgraderapp'" in done.stderr
     assert "rfc3987_syntax" not in done.stderr
+
+
+def test_no_command_of_ours_compiles_it_either():
+    modules = "for module, _ in COMMANDS.values(): import_module(f'autograder.{module}')"
+    program = f"from importlib import import_module\nfrom autograder.__main__ import COMMANDS\n{modules}\n"
+    program += "import sys\nprint('jsonschema' in sys.modules, sys.modules['rfc3987_syntax'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "None"]
