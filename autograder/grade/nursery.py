@@ -27,7 +27,7 @@ from autograder.course import CourseError
 from autograder.grade.interrupt import SIGNALS
 
 PROGRAM = (sys.executable, "-m", "autograder.grade.nursery")
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # as many workers as cores do the rest; and with more it could not fork
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # as many workers as cores do the rest
 IMPORTED = ("autograder.grade.worker", "autograder.grade.execute", "autograder.grade.gradebook")
 MAX_BYTES = 4096
 GONE = 1  # for the exit code of a worker whose nursery has ended before it
@@ -100,7 +100,7 @@ class Nursery:
         process = subprocess.Popen(
             [*PROGRAM, str(control), self._assignment],
             pass_fds=[control],
-            env={**ONE_THREAD, **os.environ, **self._environment},
+            env={**os.environ, **ONE_THREAD, **self._environment},  # a thread more, and it could not fork
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
@@ -112,7 +112,8 @@ class Nursery:
         prepare(self._assignment)
         if psutil.Process().num_threads() > 1:
             return self._spawned(control)
-        sys.stdout.flush(), sys.stderr.flush()  # what waits to be written is written by one of the two
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # what waits to be written is written by one of the two
         pid = os.fork()
         if pid == 0:
             with _alone(control, errors=self._errors.fileno()):
@@ -250,7 +251,8 @@ def _alone(*kept: int, errors: int) -> Any:
         traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
-            sys.stdout.flush(), sys.stderr.flush()
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 
