@@ -134,6 +134,8 @@ ANY_CHECK = (  # said of every check
     "there the check does not ask for another",
     "Five exercises, one contract, and a check that looks at it",
     "the check had passed in",
+    "Your own check draws them on the spot and shows them",
+    "then the check says so.) Each exercise stands on its own",
 )
 
 
