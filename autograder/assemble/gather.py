@@ -169,10 +169,11 @@ def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
         shared = first < end
         while first > end and lines[first - 1].startswith("#"):
             first -= 1
-        rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or 0  # a parsed node has both
+        rest = lines[last - 1].encode()[column:].strip()
         alone = not shared and (not rest or rest.startswith(b"#"))
-        segment = "\n".join(lines[first : node.end_lineno]) if alone else ast.unparse(node)
-        end = node.end_lineno
+        segment = "\n".join(lines[first:last]) if alone else ast.unparse(node)
+        end = last
         for part in _split(node):
             written = segment if part is node else ast.unparse(part)
             yield _from_package(Statement(written, cell, part, _binds(part), _needs(part)))

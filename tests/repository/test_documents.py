@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "book/measured.md"]
-MADE_BY_COMMANDS = ("build/", "classroom/", ".venv")
+MADE_BY_COMMANDS = ("build/", "classroom/", ".venv", "my_transformer.py")
 CHAPTER = "NN"  # stands for a number in the names CONTRIBUTING.md gives as patterns
 
 
