@@ -179,7 +179,9 @@ class Subject:
         loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
-        reply = self._ask("forward", arguments=case.arguments, training="training" in probe.also, cotangent=cotangent)
+        kept = {"keeps": list(self._exercise.keeps)} if self._exercise.keeps else {}
+        training = "training" in probe.also
+        reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
         return self._observation(reply, case, reading, shapes)
 
     def _structure(self, made: dict[str, Any], shapes: dict[str, tuple], case: Case) -> Structure | Raised:
@@ -215,9 +217,8 @@ class Subject:
         by_parameter = reply.get("parameter_gradients")
         if isinstance(by_parameter, dict) and by_parameter:
             for role, slot in (reading or {}).items():
-                gradient, shape = _tensor(by_parameter.get(slot.parameter)), (shapes or {})[slot.parameter]
-                fits = gradient is not None and tuple(gradient.shape) == shape
-                taken = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                sent = {name: _tensor(by_parameter.get(name)) for name, _ in slot.matrix.members}
+                taken = slot.take(sent) if roles.fits(slot, sent, shapes or {}) else None
                 gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 
