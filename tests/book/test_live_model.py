@@ -8,6 +8,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from book.recorded import live_model
+from transformer_ref import live_model as read_back
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.model.transformer import Transformer
@@ -19,8 +20,8 @@ STRANGE = ["Hello, world!", "WINDOWS?", "I can't  see l'amico\u2019s \u201cna\u0
 
 
 @pytest.fixture(scope="module")
-def packed() -> live_model.Packed:
-    return live_model.unpack(live_model.read_weights())
+def packed() -> read_back.Packed:
+    return read_back.unpack(read_back.read_weights())
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,8 @@ def small_model(norm_first: bool = True) -> tuple[Transformer, WordTokenizer]:
 
 def test_a_packed_model_comes_back_within_half_a_step_of_rounding():
     model, tokenizer = small_model()
-    described = json.loads(json.dumps(live_model.pack(model, tokenizer)))
-    back = live_model.unpack(described)
+    described = json.loads(json.dumps(read_back.pack(model, tokenizer)))
+    back = read_back.unpack(described)
     assert back.tokenizer.to_json() == tokenizer.to_json()
     assert back.model.config == model.config
     for name, weight in model.state_dict().items():
@@ -66,17 +67,17 @@ def test_a_model_with_three_tables_is_refused_by_name():
     model, tokenizer = small_model()
     untied = Transformer(ModelConfig.from_dict(model.config.to_dict() | {"tie_embeddings": False}))
     with pytest.raises(ValueError, match="tied embeddings"):
-        live_model.pack(untied, tokenizer)
+        read_back.pack(untied, tokenizer)
 
 
 def test_the_weights_stay_within_their_budget_and_are_plain_ascii():
-    data = live_model.WEIGHTS.read_bytes()
+    data = read_back.WEIGHTS.read_bytes()
     assert len(data) < BUDGET
     assert data.isascii()
 
 
 def test_the_record_shows_what_the_packed_model_writes(packed, record):
-    assert record["bytes"] == live_model.WEIGHTS.stat().st_size
+    assert record["bytes"] == read_back.WEIGHTS.stat().st_size
     assert record["tokens"] == packed.tokenizer.size
     for sentence in record["sentences"]:
         again = live_model.looked_at(packed, sentence["text"])
@@ -130,8 +131,8 @@ def test_the_browser_s_logits_are_torch_s(live, packed, texts):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_the_browser_computes_deeper_stacks_and_both_placements_of_the_norm(live, norm_first):
     model, tokenizer = small_model(norm_first)
-    described = live_model.pack(model, tokenizer)
-    back = live_model.unpack(described).model
+    described = read_back.pack(model, tokenizer)
+    back = read_back.unpack(described).model
     source, target = [5, 9, 7, 2], [1, 8, 6]
     logits = live.evaluate(
         "([packed, source, target]) => { const model = new loaded.constructor(packed), state = model.encode(source);"
