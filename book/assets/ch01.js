@@ -17,7 +17,7 @@
   };
   const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
   const INK = "fill:var(--figure-ink)";
 
   let serial = 0;

@@ -36,13 +36,15 @@ SHOWN = (
     "She visited the bank near the river.",
     "We cleaned the old keys of the house.",
 )
+LIKELIEST = 3  # of the words that could be written next, how many the page shows
 
 
 @torch.inference_mode()
 def looked_at(packed: Packed, text: str) -> dict[str, Any]:
-    """Return a sentence's tokens, its translation, and for each token written the shares of the tokens read.
+    """Return a sentence's tokens, its translation, and for each token written where it looked and what was likely.
 
-    The shares are the cross-attention weights of the decoder's last layer, the mean over its heads.
+    weights: the shares of the tokens read, cross-attention of the decoder's last layer, the mean over its heads.
+    likeliest: the three likeliest tokens at this place and their probabilities.
     """
     model, tokenizer = packed
     source = [*tokenizer.encode(text), model.config.eos]
@@ -50,12 +52,48 @@ def looked_at(packed: Packed, text: str) -> dict[str, Any]:
     target_ids = greedy_decode(model, source_ids, len(source) + DecodingConfig.extra_length)  # (1, target)
     decoded = model.decode(target_ids[:, :-1], model.encode(source_ids), need_weights=True)
     weights = decoded.cross_weights[-1][0].mean(dim=0)  # (target, source)
+    shares, ids = model.logits(decoded.hidden)[0].softmax(-1).topk(LIKELIEST)  # (target, LIKELIEST), twice
+    names = tokenizer.vocabulary.tokens
     return {
         "text": text,
         "translation": tokenizer.decode(target_ids[0].tolist()),
-        "source": [tokenizer.vocabulary.tokens[id] for id in source],
-        "target": [tokenizer.vocabulary.tokens[id] for id in target_ids[0, 1:].tolist()],
+        "source": [names[id] for id in source],
+        "target": [names[id] for id in target_ids[0, 1:].tolist()],
         "weights": [[round(share, 3) for share in row] for row in weights.tolist()],
+        "likeliest": [
+            [[names[id], round(share, 4)] for id, share in zip(*step, strict=True)]
+            for step in zip(ids.tolist(), shares.tolist(), strict=True)
+        ],
+    }
+
+
+@torch.inference_mode()
+def sureness(packed: Packed, texts: list[str]) -> list[float]:
+    """Return for each text the mean log-probability of the tokens that the model writes for it, greedily."""
+    model, tokenizer = packed
+    means = []
+    for start in range(0, len(texts), 100):
+        ids = [[*tokenizer.encode(text), model.config.eos] for text in texts[start : start + 100]]
+        source_ids = pad_sequences(ids, model.config.pad)  # (batch, source)
+        target_ids = greedy_decode(model, source_ids, source_ids.shape[1] + DecodingConfig.extra_length)
+        logs = model(source_ids, target_ids[:, :-1]).log_softmax(-1)  # (batch, target, vocabulary)
+        logs = logs.gather(-1, target_ids[:, 1:, None])[:, :, 0]  # (batch, target)
+        written = target_ids[:, 1:] != model.config.pad  # (batch, target)
+        means += ((logs * written).sum(1) / written.sum(1)).tolist()
+    return means
+
+
+def calibrated(packed: Packed) -> dict[str, Any]:
+    """Return how unsure and how long the model's own world is at most: all sentences that it was not trained on.
+
+    The page calls an answer "outside its world" beyond these; live_model.js holds both numbers, rounded.
+    """
+    corpus = build_corpus(train=0)
+    texts = [pair.english for pair in (*corpus.test, *corpus.held_out)]
+    return {
+        "sentences": len(texts),
+        "lowest_mean_log": round(min(sureness(packed, texts)), 3),
+        "most_tokens": max(len(packed.tokenizer.encode(text)) for text in texts),
     }
 
 
@@ -112,6 +150,7 @@ def main() -> None:
         "tokens": len(described["tokens"]),
         "moved_by_rounding": round(largest_gap(model, packed), 3),
         "scores": judged(packed),
+        "world": calibrated(packed),
         "sentences": [looked_at(packed, text) for text in SHOWN],
     }
     write(WEIGHTS, script)
