@@ -120,7 +120,7 @@ class Subject:
         self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
         self.called: set[str] = set()
         self._seed = 0
-        self._reading: int | None = None  # which reading of a class's parameters agreed first
+        self._manners: set[frozenset] | None = None  # in which a class's parameters were read where they agreed
 
     def turn_to(self, peer: Peer) -> None:
         """Ask the rest of a side that holds the same answer."""
@@ -165,13 +165,19 @@ class Subject:
         readings = roles.assign(shapes, self._exercise.roles(*case.construct), said)
         if not readings:
             return Observation(self._structure(made, shapes, case))
-        chosen = range(len(readings)) if self._reading is None else [min(self._reading, len(readings) - 1)]
-        seen = [self._forward(probe, case, cotangent, shapes, readings[index]) for index in chosen]
-        agreeing = [expected is not None and compare.difference(expected, one, probe) is None for one in seen]
-        best = agreeing.index(True) if True in agreeing else 0
-        if self._reading is None and True in agreeing:
-            self._reading = best
-        return seen[best]
+        manners = [roles.manner(reading) for reading in readings]
+        chosen = [place for place, manner in enumerate(manners) if self._manners is None or manner in self._manners]
+        chosen = chosen or range(len(readings))  # with one head, say, two manners are one
+        seen = {place: self._forward(probe, case, cotangent, shapes, readings[place]) for place in chosen}
+        agreeing = [
+            place
+            for place, one in seen.items()
+            if expected is not None and compare.difference(expected, one, probe) is None
+        ]
+        still = {manners[place] for place in agreeing}
+        if still and (self._manners is None or still & self._manners):
+            self._manners = still if self._manners is None else still & self._manners
+        return seen[agreeing[0] if agreeing else next(iter(seen))]
 
     def _forward(
         self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment

@@ -91,14 +91,14 @@ def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping
 
 @lru_cache(maxsize=256)
 def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[tuple[tuple[str, Slot], ...]]:
-    matrices = _matrices(dict(parameters), roles)
     readings = []
-    for groups in _groupings(roles) if len(matrices) <= len(roles) else ():
-        if len(groups) == len(matrices):
-            for chosen in itertools.permutations(matrices):
-                for reading in _read(groups, chosen):
-                    if not _contradicts(reading, roles, dict(said)):
-                        readings.append(tuple(sorted(reading.items())))
+    for matrices in {tuple(_matrices(dict(parameters), roles, in_middle)): None for in_middle in (False, True)}:
+        for groups in _groupings(roles) if len(matrices) <= len(roles) else ():
+            if len(groups) == len(matrices):
+                for chosen in itertools.permutations(matrices):
+                    for reading in _read(groups, chosen):
+                        if not _contradicts(reading, roles, dict(said)):
+                            readings.append(tuple(sorted(reading.items())))
     position = {name: index for index, (name, _) in enumerate(parameters)}
     return sorted(dict.fromkeys(readings), key=lambda reading: _disorder(dict(reading), position, roles))
 
@@ -114,6 +114,14 @@ def load(
     return values
 
 
+def manner(reading: Assignment) -> frozenset:
+    """How the parameters are read, whatever their sizes: another probe is read in the same manner."""
+    return frozenset(
+        (role, slot.parameter, slot.outputs_first, slot.start > 0, slot.heads > 1, len(slot.matrix.members) > 1)
+        for role, slot in reading.items()
+    )
+
+
 def fits(slot: Slot, tensors: Mapping[str, torch.Tensor | None], shapes: Mapping[str, Shape]) -> bool:
     """Whether the tensors have all of a slot's parameters, each in its shape."""
     found = [(tensors.get(name), shapes[name]) for name, _ in slot.matrix.members]
@@ -125,12 +133,15 @@ def squeeze(shape: Sequence[int]) -> Shape:
     return tuple(size for size in shape if size != 1 or len(shape) <= 2)
 
 
-def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role]) -> list[Matrix]:
-    """The matrices among the parameters; what comes in a piece for each head is joined."""
+def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool) -> list[Matrix]:
+    """The matrices among the parameters; what comes in a piece for each head is joined.
+
+    in_middle: whether an axis of heads is looked for in the middle of three first.
+    """
     heads = max(role.heads for role in roles)
     found: dict[str, Matrix] = {}
     for name, shape in parameters.items():
-        whole = _in_heads(name, shape, heads) if heads > 1 and len(shape) == 3 else None
+        whole = _in_heads(name, shape, heads, in_middle) if heads > 1 and len(shape) == 3 else None
         if whole is None and len(squeeze(shape)) == 2:
             whole = _joined(name, parameters, heads) if heads > 1 else None
             whole = whole or Matrix(name, squeeze(shape), ((name, None),))
@@ -139,9 +150,9 @@ def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role]) -> list[Ma
     return list(found.values())
 
 
-def _in_heads(name: str, shape: Shape, heads: int) -> Matrix | None:
+def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | None:
     """A parameter of three axes as a matrix: the heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
-    if shape[0] == heads:
+    if shape[0] == heads and not (in_middle and shape[1] == heads):
         axis, joined = _cut(shape[1:], heads)
         return Matrix(name, joined, tuple((name, place) for place in range(heads)), axis)
     if shape[1] == heads:

@@ -150,6 +150,7 @@ EXERCISE = Exercise(
     probes=(
         visible("three words, two heads, weights given", WORKED, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 15, 3 heads", itself, 2, 4, 15, 3),
+        visible("4 words ask 4 others", across, 2, 4, 4, 15, 3),
         visible("4 words ask 6 others", across, 2, 4, 6, 15, 3),
         visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
@@ -175,8 +176,8 @@ EXERCISE = Exercise(
               """The scores were divided by the root of the number of heads. What makes a score large is how many products it
               adds up: d_k."""),
         wrong("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
-              """There are three matrices and no W_O. Without it what head 0 found stays in the first d_k features for good; the
-              fourth matrix lets the heads be mixed."""),
+              """There are three matrices where four are wanted. Most often it is W_O that is missing: without it what head 0
+              found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values share one.)"""),
         wrong("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
               "W_O was made and never used: the merged heads came back as they were."),
         wrong("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"), TWO_HEADS,
@@ -185,8 +186,8 @@ EXERCISE = Exercise(
                   weights = weights.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1)""".replace("                  ", "        ")),
               TWO_HEADS, "The heads' weights were averaged and used for all of them: one average again, which is what heads avoid."),
         wrong("keys and values from those who ask", RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
-              """Changing x_kv did not change the result: keys and values were made from the words that ask. In cross-attention
-              they come from the *other* sentence."""),
+              """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
+              overwritten. In cross-attention they come from the *other* sentence."""),
         wrong("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
               "The keys were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
         wrong("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
@@ -199,8 +200,6 @@ EXERCISE = Exercise(
               """A tensor is neither true nor false, so `or` and `if x_kv` stop with an error. Ask whether it `is None`."""),
         wrong("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
               "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
-        wrong("x_kv ignored", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "if x_kv is None or x_q is not None:\n            x_kv = x_q"),
-              CROSS, "x_kv was given and overwritten by x_q."),
         wrong("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
               "The heads share 1 among themselves. Each *query*, in each head, shares out 1 over the keys: the last axis.",
               quotes=over_heads),
@@ -222,10 +221,8 @@ EXERCISE = Exercise(
               "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before sharing.",
               quotes=row_sums),
         wrong("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
-              """The scores were multiplied by the mask. A score of 0 is not hidden: e to the power of 0 is 1. Minus infinity
-              hides."""),
-        wrong("hidden scores set to 0", RIGHT.but('float("-inf")', "0.0"), MODULE,
-              "Hidden scores were set to 0, but e to the power of 0 is 1: these words still get a share. Minus infinity hides."),
+              """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the power
+              of 0 is 1, so these words still get a share. Minus infinity hides."""),
         wrong("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
               """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
               right, so leave it as it is."""),
@@ -270,8 +267,6 @@ EXERCISE = Exercise(
               "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.", quotes=row_sums),
         wrong("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"), MODULE,
               "Two things came back. forward returns the output alone; the weights stay on the module, in .last_weights."),
-        wrong("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
-              "Queries and keys come from one projection: three matrices are registered where four are wanted."),
         wrong("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
               "The projection named for the query makes your keys, and the other way round."),
         wrong("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
