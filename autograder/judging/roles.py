@@ -151,7 +151,7 @@ def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle:
 
 
 def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | None:
-    """A parameter of three axes as a matrix: the heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
+    """A parameter of three axes as a matrix: heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
     if shape[0] == heads and not (in_middle and shape[1] == heads):
         axis, joined = _cut(shape[1:], heads)
         return Matrix(name, joined, tuple((name, place) for place in range(heads)), axis)

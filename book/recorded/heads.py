@@ -1,11 +1,11 @@
-"""Record what the heads of one small translator look at, and what becomes of it without them: heads.json, for chapter 06.
+"""Record what the heads of a small translator look at, and what becomes of it without them: heads.json, for chapter 06.
 
     python -m book.recorded.heads
 
-Three kinds of translator learn the built-in English and Italian, each from three seeds: four heads; one head of the same
-width; four heads without the output projection W_O, in every attention of the model. The first of the four-headed ones
-is then opened: what each head of its encoder attends to, and what is lost when a head is silenced. Half an hour on one
-core.
+Three kinds of translator learn the built-in English and Italian, each from three seeds: four heads; one head of the
+same width; four heads without the output projection W_O, in every attention of the model. The first of the four-headed
+ones is then opened: what each head of its encoder attends to, and what is lost when a head is silenced. Twelve minutes
+of one core.
 """
 
 import dataclasses
@@ -137,8 +137,7 @@ def cue_places(pair: Pair, tokens: Sequence[str]) -> tuple[int, int] | None:
 
 @torch.inference_mode()
 def crossed(translator: Translator, english: str, italian: str) -> dict[str, Any]:
-    """Return the decoder's cross-attention for a pair: what each Italian token, when it is written, reads in the English."""
-    shares = []
+    """Return the decoder's cross-attention for a pair: what each Italian token reads when it is written."""
     source = [*translator.source_tokenizer.encode(english), translator.model.config.eos]
     target = [translator.model.config.bos, *translator.target_tokenizer.encode(italian), translator.model.config.eos]
     decoded = translator.model.decode(

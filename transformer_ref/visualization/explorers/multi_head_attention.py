@@ -51,7 +51,9 @@ def _weights(class_: Callable[..., Any], trained: torch.nn.Module, words: torch.
     layers = [part for part in mine.modules() if isinstance(part, torch.nn.Linear)]
     projections = (trained.project_query, trained.project_key, trained.project_value, trained.project_output)
     if [tuple(part.weight.shape) for part in layers] != [tuple(part.weight.shape) for part in projections]:
-        raise NotYet("This explorer fills four nn.Linear, in the order queries, keys, values, output; yours has others.")
+        raise NotYet(
+            "This explorer fills four nn.Linear, in the order queries, keys, values, output; yours has others."
+        )
     for own, projection in zip(layers, projections, strict=True):
         own.load_state_dict(projection.state_dict(), strict=own.bias is not None)
     mine.eval()
