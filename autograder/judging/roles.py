@@ -92,7 +92,8 @@ def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping
 @lru_cache(maxsize=256)
 def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[tuple[tuple[str, Slot], ...]]:
     readings = []
-    for matrices in {tuple(_matrices(dict(parameters), roles, in_middle)): None for in_middle in (False, True)}:
+    ways = itertools.product((False, True), repeat=2)
+    for matrices in {tuple(_matrices(dict(parameters), roles, *way)): None for way in ways}:
         for groups in _groupings(roles) if len(matrices) <= len(roles) else ():
             if len(groups) == len(matrices):
                 for chosen in itertools.permutations(matrices):
@@ -106,9 +107,13 @@ def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[t
 def load(
     assignment: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Tensors for the learner's parameters that hold the given role weights; biases become zero, scalars stay."""
+    """Tensors for the learner's parameters that hold the given role weights; biases become zero.
+
+    Scalars stay as they are, and so do vectors called "weight": a normalization's, which would else hide what it does.
+    """
     dtype = next(iter(weights.values())).dtype
-    values = {name: torch.zeros(shape, dtype=dtype) for name, shape in shapes.items() if shape}
+    kept = {name for name, shape in shapes.items() if not shape or (len(shape) == 1 and name.endswith(".weight"))}
+    values = {name: torch.zeros(shape, dtype=dtype) for name, shape in shapes.items() if name not in kept}
     for role, slot in assignment.items():
         slot.place(values, weights[role])
     return values
@@ -133,17 +138,18 @@ def squeeze(shape: Sequence[int]) -> Shape:
     return tuple(size for size in shape if size != 1 or len(shape) <= 2)
 
 
-def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool) -> list[Matrix]:
+def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool, square: bool) -> list[Matrix]:
     """The matrices among the parameters; what comes in a piece for each head is joined.
 
-    in_middle: whether an axis of heads is looked for in the middle of three first.
+    in_middle: whether an axis of heads is looked for in the middle of three first; square: whether a square matrix may
+    be a piece, as one that makes a head's queries, keys and values is among three heads.
     """
     heads = max(role.heads for role in roles)
     found: dict[str, Matrix] = {}
     for name, shape in parameters.items():
         whole = _in_heads(name, shape, heads, in_middle) if heads > 1 and len(shape) == 3 else None
         if whole is None and len(squeeze(shape)) == 2:
-            whole = _joined(name, parameters, heads) if heads > 1 else None
+            whole = _joined(name, parameters, heads) if heads > 1 and (square or not _is_square(shape)) else None
             whole = whole or Matrix(name, squeeze(shape), ((name, None),))
         if whole is not None:
             found.setdefault(whole.name, whole)
@@ -161,9 +167,9 @@ def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | 
 
 
 def _joined(name: str, parameters: Mapping[str, Shape], heads: int) -> Matrix | None:
-    """The parameters that share a name but for one number, one for each head, of which none is square, as a matrix."""
+    """The parameters that share a name but for one number, one for each head, as a matrix."""
     shape = squeeze(parameters[name])
-    for number in re.finditer(r"\d+", name) if shape[0] != shape[1] else ():
+    for number in re.finditer(r"\d+", name):
         before, after = name[: number.start()], name[number.end() :]
         pattern = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
         alike = [(int(found[1]), other) for other in parameters if (found := pattern.fullmatch(other))]
@@ -172,6 +178,11 @@ def _joined(name: str, parameters: Mapping[str, Shape], heads: int) -> Matrix | 
             members = tuple((other, None) for _, other in sorted(alike))
             return Matrix(f"{before}*{after}", joined, members, axis)
     return None
+
+
+def _is_square(shape: Shape) -> bool:
+    rows, columns = squeeze(shape)
+    return rows == columns
 
 
 def _cut(piece: Shape, heads: int) -> tuple[int, Shape]:

@@ -120,8 +120,8 @@
         choices("head", ["0", "1", "2", "3"], shownHead, (index) => { shownHead = index; draw(); }),
         html("label", { for: "W06d-asks" }, "who asks? ", select)),
       html("div", { class: "live-map", tabindex: 0, role: "region", "aria-label": "Shares of every head" }, bars), output);
-    load(1);
-    root.querySelectorAll("input")[1].checked = true;
+    load(2);
+    root.querySelectorAll("input")[2].checked = true;
   };
 
   document.addEventListener("DOMContentLoaded", () => {

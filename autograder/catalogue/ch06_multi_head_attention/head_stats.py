@@ -1,10 +1,12 @@
 """06.5: three numbers that say what each head looks at."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from autograder.catalogue.ch06_multi_head_attention.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception
 from autograder.catalogue.known_answers import Answer, answer, right, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import UNTOUCHED, hidden, shares, usual_probes, visible
@@ -44,14 +46,21 @@ THREE_HEADS = torch.stack([
 ])[None]
 
 
-def told(key: str):
-    """A sentence with the learner's numbers under a key, beside the right ones."""
+def one_key(key: str, name: str, source: str, message: str) -> Misconception:
+    """A mistake in what stands under one key, in an answer whose others may be wrong as well."""
+    namespace: dict = {"torch": torch, "math": math}
+    exec(compile(source, "<mistake>", "exec"), namespace)
 
     def quotes(evidence: Evidence) -> str:
         got, wanted = (found[key].flatten()[:3].tolist() for found in (evidence.got, evidence.expected))
         return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}."
 
-    return quotes
+    def shows(evidence: Evidence) -> bool:
+        got, mistaken = evidence.got[key], namespace["head_stats"](evidence.arguments[0])[key]
+        same = got.shape == mistaken.shape and torch.allclose(got, mistaken.to(got.dtype), 1e-4, 1e-5, equal_nan=True)
+        return same and not torch.allclose(got, evidence.expected[key], 1e-4, 1e-5)
+
+    return wrong(name, source, STATS, message, quotes, shows)
 
 
 RIGHT = answer("""
@@ -78,8 +87,6 @@ def ending(part: str) -> Answer:
     return changed
 
 
-entropy, distance, diagonal = told("entropy"), told("mean_distance"), told("diagonal_share")
-
 EXERCISE = Exercise(
     id="head-stats", number="06.5", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
     reference=head_stats, section=STATS,
@@ -92,58 +99,55 @@ EXERCISE = Exercise(
         hidden("one word", inputs, 2, 3, 1),
     ),
     wrong=(
-        wrong("0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"), STATS,
+        one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
               """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it
               before, or ask torch for a function that knows."""),
-        wrong("bits in place of nats", RIGHT.but("torch.log(", "torch.log2("), STATS,
-              "The entropy is in bits: base 2. Nats are asked for: the natural logarithm.", entropy),
-        wrong("logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("), STATS,
-              "The entropy was taken with base 10. Nats are asked for: the natural logarithm.", entropy),
-        wrong("entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"), STATS,
-              "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front.", entropy),
-        wrong("no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"), STATS,
-              "The logarithms were added up without their shares. Each counts as much as its weight.", entropy),
-        wrong("entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
-                  ENTROPY, "torch.special.entr(mean).sum(dim=-1)"), STATS,
+        one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
+              "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
+        one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
+              "The entropy was taken with base 10. Nats are asked for: the natural logarithm."),
+        one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
+              "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front."),
+        one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
+              "The logarithms were added up without their shares. Each counts as much as its weight."),
+        one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
+                  ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
               """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one* other word
-              is sharp, though its mean is flat: first each row's entropy, then the mean.""", entropy),
-        wrong("entropy down the columns", RIGHT.but("surprise.sum(dim=-1)", "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, keepdim=True).clamp_min(1e-30)).sum(dim=-2)"), STATS,
-              "The columns were taken for the shares. A *row* is what one query shares out.", entropy),
-        wrong("entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"), STATS,
-              "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences look flatter.",
-              entropy),
-        wrong("entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"), STATS,
-              "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is it a mean.",
-              entropy),
-        wrong("entropy as a share of the largest", RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"), STATS,
-              "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is.", entropy),
-        wrong("exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"), STATS,
-              "The exponential of the entropy came back (how many equal shares it is like). The entropy itself is asked for.",
-              entropy),
-        wrong("signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"), STATS,
-              "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|.", distance),
-        wrong("squared distance", RIGHT.but(".abs()", " ** 2"), STATS,
-              "The distance was squared. It is |i − j|, in words.", distance),
-        wrong("distance without weights", RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"), STATS,
-              "All distances count alike, so every head gets the same number. Each counts as much as its weight.", distance),
-        wrong("distance averaged over the keys too", RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"), STATS,
+              is sharp, though its mean is flat: first each row's entropy, then the mean."""),
+        one_key("entropy", "entropy down the columns", RIGHT.but("surprise.sum(dim=-1)", "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
+              "The columns were taken for the shares. A *row* is what one query shares out."),
+        one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
+              "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences look flatter."),
+        one_key("entropy", "entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"),
+              "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is it a mean."),
+        one_key("entropy", "entropy as a share of the largest", RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
+              "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is."),
+        one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
+              "The exponential of the entropy came back (how many equal shares it is like). The entropy itself is asked for."),
+        one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
+              "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
+        one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
+              "The distance was squared. It is |i − j|, in words."),
+        one_key("mean_distance", "distance without weights", RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"),
+              "All distances count alike, so every head gets the same number. Each counts as much as its weight."),
+        one_key("mean_distance", "distance averaged over the keys too", RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
               """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights of a row
-              sum to 1 already, and the distance is asked for in words.""", distance),
-        wrong("distance summed over the queries", RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"), STATS,
-              "The distances of all queries were added up. The mean over the queries is asked for.", distance),
-        wrong("distance to the strongest word", RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"), STATS,
-              "Only the word with the largest weight was looked at. Every word counts, by its weight.", distance),
-        wrong("words counted from one another", RIGHT.but(".abs()", ".abs() + 1"), STATS,
-              "A word is at distance 1 from itself in your count. |i − j| is 0 there.", distance),
-        wrong("diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"), STATS,
-              "The diagonal was added up. A share is at most 1: the mean over the queries is asked for.", diagonal),
-        wrong("diagonal divided by all cells", RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)", "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
-              STATS, "The diagonal was divided by all T·T cells. There are T queries: divide by T.", diagonal),
-        wrong("the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"), STATS,
-              "You took the diagonal from top right to bottom left. A word meets itself on the one from top left.", diagonal),
-        wrong("the first cell alone", RIGHT.but(
-                  DIAGONAL, "A[..., 0, 0]"), STATS,
-              "Only the first word's weight for itself was taken. The diagonal has one cell for each word.", diagonal),
+              sum to 1 already, and the distance is asked for in words."""),
+        one_key("mean_distance", "distance summed over the queries", RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
+              "The distances of all queries were added up. The mean over the queries is asked for."),
+        one_key("mean_distance", "distance to the strongest word", RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
+              "Only the word with the largest weight was looked at. Every word counts, by its weight."),
+        one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
+              "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
+        one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
+              "The diagonal was added up. A share is at most 1: the mean over the queries is asked for."),
+        one_key("diagonal_share", "diagonal divided by all cells", RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)", "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
+              "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
+        one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
+              "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
+        one_key("diagonal_share", "the first cell alone", RIGHT.but(
+                  DIAGONAL, "A[..., 0, 0]"),
+              "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
         wrong("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
               "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
         wrong("mean over the batch too", ending(".mean(dim=0)"), STATS,
@@ -162,12 +166,6 @@ EXERCISE = Exercise(
               "float64 went in and float32 came out. The results keep the dtype of the weights."),
         wrong("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
               "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
-        wrong("bits and signed distance", RIGHT.but("torch.log(", "torch.log2(").but(
-                  APART, "position[:, None] - position[None, :]"), STATS,
-              "Two things at once: the entropy is in bits instead of nats, and the distance has a sign, so that sides cancel."),
-        wrong("0 times log 0 and signed distance", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
-                  APART, "position[:, None] - position[None, :]"), STATS,
-              "Two things at once: 0 times log 0 became NaN, and the distance has a sign, so that sides cancel."),
     ),
     right=(
         right("where", RIGHT),

@@ -81,6 +81,12 @@ EXERCISE = Exercise(
         wrong("sentences joined in place of heads", RIGHT.but(MERGED, "torch.cat(list(z), dim=-1)"), MERGE,
               """Walking along z walks along its *first* axis, the batch: you joined the sentences. The heads are axis 1; unbind
               takes the axis you name.""", quotes=sizes),
+        wrong("heads stacked, not joined", RIGHT.but(MERGED, "torch.stack(z.unbind(1), dim=-1)"), MERGE,
+              "Stacking makes a new axis: four axes came back. Joining (cat, or a reshape of the last two) leaves three.", quotes=sizes),
+        wrong("two heads only", RIGHT.but(MERGED, "torch.cat([z[:, 0], z[:, min(1, h - 1)]], dim=-1)"), MERGE,
+              "Two heads were joined, whatever h is. All of them belong beside each other.", quotes=sizes),
+        wrong("heads and features exchanged", RIGHT.but(MERGED, "z.transpose(1, 3).reshape(B, d_k, T * h)"), MERGE,
+              "Axes 1 and 3 changed places, so the features came before the words. Heads and words do: axes 1 and 2.", quotes=sizes),
         wrong("first head only", RIGHT.but(MERGED, "z[:, 0]"), MERGE,
               "Only head 0 came back; what the others found is lost.", quotes=sizes),
         wrong("last head only", RIGHT.but(MERGED, "z[:, -1]"), MERGE,

@@ -271,6 +271,13 @@ EXERCISE = Exercise(
               "The projection named for the query makes your keys, and the other way round."),
         wrong("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
               "The queries were compared with themselves: the keys are made and never used."),
+        wrong("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
+              "The keys were made by the query projection; the one for keys was made and never used."),
+        wrong("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
+              "Nothing in your result is below 0: a ReLU stands at its end. The output projection is the last step."),
+        wrong("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
+              "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
+              quotes=over_heads),
         wrong("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
               "The keys were mixed. Keys are for being found; the values are what is mixed."),
         wrong("projections made in forward", layered("self.bias = bias", """
