@@ -24,7 +24,8 @@ GIVEN = {  # name in the notebooks -> where the package has what does the same
 def part(name: str) -> Any:
     """Return what is called `name`: the learner's where their notebook says USE_MINE = True, else the package's.
 
-    A file that lacks it, or that stops, gives the package's too. A line says which. Raises ValueError for a name that no earlier chapter has.
+    The package's also where the file lacks it or cannot be run. A line says which. Raises ValueError for a name that no
+    earlier chapter has.
     """
     if name not in GIVEN:
         raise ValueError(f"name: expected one of {', '.join(GIVEN)}, got {name!r}")

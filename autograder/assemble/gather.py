@@ -121,7 +121,7 @@ def _needed(statements: Sequence[Statement], exercise: Exercise) -> list[Stateme
             if "*" in statement.binds or name in _changed(statement.node):
                 kept.add(place)
                 wanted += statement.needs
-    return [_from_package(statements[place]) for place in sorted(kept)]
+    return [statements[place] for place in sorted(kept)]
 
 
 def _changed(node: ast.stmt) -> set[str]:
@@ -174,7 +174,8 @@ def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
         segment = "\n".join(lines[first : node.end_lineno]) if alone else ast.unparse(node)
         end = node.end_lineno
         for part in _split(node):
-            yield Statement(segment if part is node else ast.unparse(part), cell, part, _binds(part), _needs(part))
+            written = segment if part is node else ast.unparse(part)
+            yield _from_package(Statement(written, cell, part, _binds(part), _needs(part)))
 
 
 def _split(node: ast.stmt) -> list[ast.stmt]:

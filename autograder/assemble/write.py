@@ -6,6 +6,7 @@ import sys
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from autograder.assemble.gather import Piece, Statement
 
@@ -85,22 +86,35 @@ def _free(name: str, piece: Piece, taken: dict[str, str]) -> str:
 def _renamed(text: str, names: dict[str, str]) -> str:
     """The text with other names for some of what it binds or calls; it loses its comments only if it must."""
     for old, new in names.items():
-        before = ast.dump(ast.parse(text))
-        wanted = _Rename(old, new).visit(ast.parse(text))
+        before, rename = ast.dump(ast.parse(text)), _Rename(old, new)
+        wanted = rename.visit(ast.parse(text))
         if ast.dump(wanted) != before:
-            by_token = _by_token(text, old, new)
-            text = by_token if by_token and ast.dump(ast.parse(by_token)) == ast.dump(wanted) else ast.unparse(wanted)
+            in_place = _exchanged(text, old, new, rename.places)
+            text = in_place if _says(in_place, wanted) else ast.unparse(wanted)
     return text
 
 
+def _says(text: str, wanted: ast.Module) -> bool:
+    try:
+        return ast.dump(ast.parse(text)) == ast.dump(wanted)
+    except SyntaxError:
+        return False
+
+
 class _Rename(ast.NodeTransformer):
-    """Gives a name of the notebook another one, wherever it is not an argument of the same name."""
+    """Gives a name of the notebook another one, wherever it is not an argument of the same name.
+
+    places: line and byte of each word that has changed, before Python 3.12 not of those inside an f-string.
+    """
 
     def __init__(self, old: str, new: str) -> None:
         self._old, self._new = old, new
+        self.places: set[tuple[int, int]] = set()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        node.id = self._new if node.id == self._old else node.id
+        if node.id == self._old:
+            node.id = self._new
+            self.places.add((node.lineno, node.col_offset))
         return node
 
     def visit_alias(self, node: ast.alias) -> ast.alias:
@@ -130,24 +144,19 @@ class _Rename(ast.NodeTransformer):
         return node
 
 
-def _by_token(text: str, old: str, new: str) -> str | None:
-    """The text with one word exchanged wherever it stands alone, comments and layout as they were."""
+def _exchanged(text: str, old: str, new: str, places: set[tuple[int, int]]) -> str:
+    """The text with one word exchanged at these places and where a statement defines it; all else stays as it was."""
     lines = text.splitlines(keepends=True)
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return None
-    words = [each for place, each in enumerate(tokens) if each.string == old and tokens[place - 1].string != "."]
-    for token in reversed([each for each in words if each.type == tokenize.NAME]):
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for before, token in reversed(list(pairwise(tokens))):
+        if token.string != old:
+            continue
         row, column = token.start
         line = lines[row - 1]
-        lines[row - 1] = line[:column] + new + line[column + len(old) :]
-    changed = "".join(lines)
-    try:
-        ast.parse(changed)
-    except SyntaxError:
-        return None
-    return changed
+        defined = before.string in ("def", "class") and not before.line[0].isspace()
+        if defined or (row, len(line[:column].encode())) in places:
+            lines[row - 1] = line[:column] + new + line[column + len(old) :]
+    return "".join(lines)
 
 
 def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], chapters: dict[str, list[str]]) -> str:
