@@ -93,11 +93,12 @@ EXERCISE = Exercise(
     probes=(
         visible("three heads, worked by hand", Case((THREE_HEADS,))),
         visible("2 sentences, 3 heads, 5 words", inputs, 2, 3, 5),
-        *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False),
-        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, also=UNTOUCHED),
-        hidden("every weight is 0 or 1", one_hot, 3, 2, 4),
-        hidden("one word", inputs, 2, 3, 1),
+        *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
+        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, also=UNTOUCHED, says="some may be exactly 0"),
+        hidden("every weight is 0 or 1", one_hot, 3, 2, 4, says="some may be exactly 0"),
+        hidden("one word", inputs, 2, 3, 1, says="A: (B, h, T, T)"),
     ),
+    omits={"precision": "a share has the same seven digits in either precision"},
     wrong=(
         one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
               """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it

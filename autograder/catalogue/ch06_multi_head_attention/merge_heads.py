@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
@@ -20,6 +20,10 @@ def merge_heads(z: Tensor) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, T: int, h: int, d_k: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, h, T, d_k, dtype=dtype),))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 2, 3, 4, 5, dtype=torch.float64) + FAR,))
 
 
 def heads_of(x: Tensor, h: int) -> Case:
@@ -41,9 +45,9 @@ EXERCISE = Exercise(
     probes=(
         visible("three words, two heads", heads_of(THREE_WORDS[None], 2)),
         visible("numbers that say where they were", heads_of(labeled(2, 4, 6), 3)),
-        *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5)),
-        hidden("as many heads as features", inputs, 2, 3, 4, 1),
-        hidden("as many words as heads", inputs, 2, 3, 3, 4),
+        *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
+        hidden("as many heads as features", inputs, 2, 3, 4, 1, says="z: (B, h, T, d_k)"),
+        hidden("as many words as heads", inputs, 2, 3, 3, 4, says="z: (B, h, T, d_k)"),
     ),
     wrong=(
         wrong("reshape alone", RIGHT.but(".transpose(1, 2)", ""), MERGE,
@@ -106,7 +110,7 @@ EXERCISE = Exercise(
               "A Python list came back. One tensor is wanted: (B, T, h·d_k)."),
         wrong("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
               "All words of a sentence lie in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
-        *usual_mistakes(RIGHT, detached=MODULE, float32=MODULE, squeezed=MERGE, quotes_size=sizes),
+        *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MODULE, single=MODULE, squeezed=MERGE, viewed=MERGE, quotes_size=sizes),
         wrong("z turned in place", RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,
               "Your function turned the caller's own tensor: a method that ends in _ works in place. Use the one without _."),
     ),

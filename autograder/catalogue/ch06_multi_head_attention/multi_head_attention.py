@@ -9,7 +9,7 @@ from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, W
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Role
 from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import attention
 from transformer_ref.model.multi_head_attention import merge_heads, split_heads
@@ -59,6 +59,14 @@ def itself(g: torch.Generator, B: int, T: int, D: int, h: int, size: float = 1.5
 
 def across(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, dtype: torch.dtype = torch.float32) -> Case:
     return made(g, D, h, (1.5 * normal(g, B, Tq, D, dtype=dtype), 1.5 * normal(g, B, Tk, D, dtype=dtype)), dtype)
+
+
+def far_away(g: torch.Generator) -> Case:
+    """One number of every word that is asked is 100,000,000; it reaches the keys alone, all alike."""
+    case = across(g, 2, 4, 3, 8, 4, dtype=torch.float64)
+    case.arguments[1][..., 0] = FAR
+    case.weights["value"][0] = 0
+    return case
 
 
 def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
@@ -154,15 +162,15 @@ EXERCISE = Exercise(
         visible("4 words ask 6 others", across, 2, 4, 6, 15, 3),
         visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
-        *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4)),
-        hidden("one head", itself, 2, 4, 6, 1),
-        hidden("as many heads as features", itself, 2, 4, 5, 5),
-        hidden("no bias", no_bias, 2, 3, 8, 2),
-        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk)),
-        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk)),
-        hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64),
-        hidden("the same in training", itself, 2, 3, 9, 3, also="training"),
-        hidden("d_model 9, 6 heads", indivisible, 9, 6),
+        *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4), precise=far_away),
+        hidden("one head", itself, 2, 4, 6, 1, says="`d_model` must be a multiple of `h`"),
+        hidden("as many heads as features", itself, 2, 4, 5, 5, says="`d_model` must be a multiple of `h`"),
+        hidden("no bias", no_bias, 2, 3, 8, 2, says="bias: whether the four projections add one"),
+        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk), says="broadcasts to (B, h, Tq, Tk)"),
+        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk), says="broadcasts to (B, h, Tq, Tk)"),
+        hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, says="must not give NaN"),
+        hidden("the same in training", itself, 2, 3, 9, 3, also="training", says="no dropout"),
+        hidden("d_model 9, 6 heads", indivisible, 9, 6, says="otherwise the constructor raises ValueError"),
     ),
     wrong=(
         wrong("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
@@ -327,7 +335,7 @@ EXERCISE = Exercise(
         wrong("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
               """Two things at once: the heads were cut with a single reshape, which mixes words, and the division by the root
               of d_k is missing."""),
-        *usual_mistakes(RIGHT, squeezed=MERGE),
+        *usual_mistakes(RIGHT, arguments="x_q", squeezed=MERGE, viewed=MODULE),
     ),
     right=(
         right("four Linears", RIGHT),

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
@@ -20,6 +20,10 @@ def split_heads(x: Tensor, h: int) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, T: int, h: int, d_k: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, T, h * d_k, dtype=dtype), h))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 2, 4, 15, dtype=torch.float64) + FAR, 3))
 
 
 def indivisible(g: torch.Generator, T: int, D: int, h: int) -> Case:
@@ -44,10 +48,10 @@ EXERCISE = Exercise(
         visible("three words, two heads", Case((THREE_WORDS[None], 2))),
         visible("numbers that say where they were", Case((labeled(2, 6, 4), 2))),
         visible("7 features, 2 heads", indivisible, 3, 7, 2),
-        *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5)),
-        hidden("as many heads as features", inputs, 2, 3, 4, 1),
-        hidden("as many words as heads", inputs, 2, 3, 3, 4),
-        hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4),
+        *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
+        hidden("as many heads as features", inputs, 2, 3, 4, 1, says="h: the number of heads"),
+        hidden("as many words as heads", inputs, 2, 3, 3, 4, says="h: the number of heads"),
+        hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4, says="Raises ValueError when D is not a multiple of h"),
     ),
     wrong=(
         wrong("view alone", RIGHT.but(SPLIT_LINE, "x.reshape(B, h, T, D // h)"), SPLIT,
@@ -119,7 +123,7 @@ EXERCISE = Exercise(
               "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
         wrong("None for sizes that do not fit", RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
               "Where D is no multiple of h you return None, which nobody hears. Raise a ValueError."),
-        *usual_mistakes(RIGHT, detached=MODULE, float32=MODULE, squeezed=SPLIT, quotes_size=sizes),
+        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT, viewed=SPLIT, quotes_size=sizes),
     ),
     right=(
         right("reshape and transpose", RIGHT),
