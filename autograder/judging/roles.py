@@ -1,9 +1,9 @@
 """Which of a learner's parameters plays which role, whatever they are called and however they are laid out.
 
 A projection may be an nn.Linear (out, in), a bare parameter (in, out), one slice of a fused matrix, or a piece for each
-head: in a list, or along the first axis of a parameter. Biases play no role: they are set to zero. Sizes in the probes are
-chosen so that a shape tells the layout, where they can be. Where shapes leave a choice, names decide; where names are
-silent, every choice is a relabeling and each is tried.
+head: in a list, or along the first axis of a parameter. Biases play no role: they are set to zero. Sizes in the probes
+are chosen so that a shape tells the layout, where they can be. Where shapes leave a choice, names decide; where names
+are silent, every choice is a relabeling and each is tried.
 """
 
 import itertools

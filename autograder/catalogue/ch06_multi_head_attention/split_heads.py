@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
