@@ -113,12 +113,17 @@ class Variant:
 
 @dataclass(frozen=True)
 class Role:
-    """A projection that a class must hold: how it maps sizes, and the words by which names reveal it."""
+    """A projection that a class must hold: how it maps sizes, and the words by which names reveal it.
+
+    heads: in how many pieces it may come, each for a head; they cut its outputs, or its inputs with `cut_inputs`.
+    """
 
     name: str
     inputs: int
     outputs: int
     words: tuple[str, ...]
+    heads: int = 1
+    cut_inputs: bool = False
 
 
 class EntryError(ValueError):
@@ -131,7 +136,8 @@ class Exercise:
 
     id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
     reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
-    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold.
+    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, and `keeps`
+    names attributes that forward leaves on the module; they are looked at as further results.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan, pseudocode.
     omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
@@ -153,6 +159,7 @@ class Exercise:
     minutes: int = 10
     forbidden: tuple[str, ...] = ()
     roles: Callable[..., tuple[Role, ...]] | None = None
+    keeps: tuple[str, ...] = ()
     seconds: float = 20.0
     omits: Mapping[str, str] = field(default_factory=dict)
 

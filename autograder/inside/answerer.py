@@ -7,7 +7,7 @@ and sends back what was seen. It never decides anything.
 import linecache
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -87,7 +87,7 @@ class Answerer:
         if not isinstance(self._module, torch.nn.Module):
             return {"module": False, "parameters": [], "roles": {}, "unregistered": []}
         if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in self._module.parameters()):
-            self._module(*(value.to(torch.get_default_dtype()) for value in example))  # lazy layers learn their sizes
+            self._module(*map(_in_default_dtype, example))  # lazy layers learn their sizes
         self._module.to(wire.DTYPES[dtype])
         parameters = [
             [name, list(parameter.shape), parameter.requires_grad]
@@ -109,12 +109,21 @@ class Answerer:
                 parameters[name].copy_(value)
         return {"loaded": True}
 
-    def _forward(self, arguments: tuple, training: bool, cotangent: Any = None) -> dict[str, Any]:
+    def _forward(
+        self, arguments: tuple, training: bool, cotangent: Any = None, keeps: Sequence[str] = ()
+    ) -> dict[str, Any]:
         parameters = {}
         if isinstance(self._module, torch.nn.Module):
             self._module.train(training)
             parameters = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
-        return self._observe(self._module, arguments, cotangent, parameters)
+        if not keeps:
+            return self._observe(self._module, arguments, cotangent, parameters)
+
+        def with_what_is_kept(*given: Any) -> tuple:
+            result = self._module(*given)
+            return (result, *(getattr(self._module, name, None) for name in keeps))
+
+        return self._observe(with_what_is_kept, arguments, cotangent, parameters)
 
     def _observe(
         self, function: Callable, arguments: tuple, cotangent: Any, parameters: dict[str, torch.Tensor]
@@ -133,6 +142,12 @@ class Answerer:
         if cotangent is not None:
             seen["gradients"], seen["parameter_gradients"] = _gradients(result, cotangent, floats, parameters)
         return {"inputs": arguments, **seen, "result": result}  # the result last: it may be larger than a message
+
+
+def _in_default_dtype(value: Any) -> Any:
+    """A tensor of floats as the layers of a new module want it; anything else as it is."""
+    is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(torch.get_default_dtype()) if is_float else value
 
 
 def _kind(namespace: Mapping[str, Any], name: str) -> str:

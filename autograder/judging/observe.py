@@ -121,7 +121,7 @@ class Subject:
         self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
         self.called: set[str] = set()
         self._seed = 0
-        self._reading: int | None = None  # which reading of a class's parameters agreed first
+        self._manners: set[frozenset] | None = None  # in which a class's parameters were read where they agreed
 
     def turn_to(self, peer: Peer) -> None:
         """Ask the rest of a side that holds the same answer."""
@@ -168,13 +168,19 @@ class Subject:
         readings = roles.assign(shapes, self._exercise.roles(*case.construct), said)
         if not readings:
             return Observation(self._structure(made, shapes, case))
-        chosen = range(len(readings)) if self._reading is None else [min(self._reading, len(readings) - 1)]
-        seen = [self._forward(probe, case, cotangent, shapes, readings[index]) for index in chosen]
-        agreeing = [expected is not None and compare.difference(expected, one, probe) is None for one in seen]
-        best = agreeing.index(True) if True in agreeing else 0
-        if self._reading is None and True in agreeing:
-            self._reading = best
-        return seen[best]
+        manners = [roles.manner(reading) for reading in readings]
+        chosen = [place for place, manner in enumerate(manners) if self._manners is None or manner in self._manners]
+        chosen = chosen or range(len(readings))  # with one head, say, two manners are one
+        seen = {place: self._forward(probe, case, cotangent, shapes, readings[place]) for place in chosen}
+        agreeing = [
+            place
+            for place, one in seen.items()
+            if expected is not None and compare.difference(expected, one, probe) is None
+        ]
+        still = {manners[place] for place in agreeing}
+        if still and (self._manners is None or still & self._manners):
+            self._manners = still if self._manners is None else still & self._manners
+        return seen[agreeing[0] if agreeing else next(iter(seen))]
 
     def _forward(
         self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment
@@ -182,9 +188,11 @@ class Subject:
         loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
+        training = "training" in probe.also
         if case.before:
-            self._ask("forward", arguments=case.before, training="training" in probe.also)
-        reply = self._ask("forward", arguments=case.arguments, training="training" in probe.also, cotangent=cotangent)
+            self._ask("forward", arguments=case.before, training=training)
+        kept = {"keeps": list(self._exercise.keeps)} if self._exercise.keeps else {}
+        reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
         return self._observation(reply, case, reading, shapes)
 
     def _structure(self, made: dict[str, Any], shapes: dict[str, tuple], case: Case) -> Structure | Raised:
@@ -220,9 +228,8 @@ class Subject:
         by_parameter = reply.get("parameter_gradients")
         if isinstance(by_parameter, dict) and by_parameter:
             for role, slot in (reading or {}).items():
-                gradient, shape = _tensor(by_parameter.get(slot.parameter)), (shapes or {})[slot.parameter]
-                fits = gradient is not None and tuple(gradient.shape) == shape
-                taken = slot.take(gradient.reshape(roles.squeeze(shape))) if fits else None
+                sent = {name: _tensor(by_parameter.get(name)) for name, _ in slot.matrix.members}
+                taken = slot.take(sent) if roles.fits(slot, sent, shapes or {}) else None
                 gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 

@@ -1,14 +1,16 @@
 """Which of a learner's parameters plays which role, whatever they are called and however they are laid out.
 
-A projection may be an nn.Linear (out, in), a bare parameter (in, out), or one slice of a fused matrix. Biases play no
-role: they are set to zero. Sizes in the probes are chosen so that a shape tells the layout. Where shapes leave a
-choice, names decide; where names are silent, every choice is a relabeling and each is tried.
+A projection may be an nn.Linear (out, in), a bare parameter (in, out), one slice of a fused matrix, or a piece for each
+head: in a list, or along the first axis of a parameter. Biases play no role: they are set to zero. Sizes in the probes
+are chosen so that a shape tells the layout, where they can be. Where shapes leave a choice, names decide; where names
+are silent, every choice is a relabeling and each is tried.
 """
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 
@@ -18,24 +20,62 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Slot:
-    """Where a role lives: rows `start:stop` along the output axis of a parameter."""
+class Matrix:
+    """A matrix of a learner's: a parameter, or one for each head, joined along an axis.
 
-    parameter: str
+    members: the parameters, in the order of the heads, and the place along the first axis where one holds all heads.
+    """
+
+    name: str
+    shape: Shape
+    members: tuple[tuple[str, int | None], ...]
+    axis: int = 0
+
+    def joined(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """The matrix, from the parameters' tensors."""
+        pieces = [tensors[name] if place is None else tensors[name][place] for name, place in self.members]
+        return pieces[0].reshape(self.shape) if len(pieces) == 1 else torch.cat(pieces, dim=self.axis)
+
+    def part(self, tensors: Mapping[str, torch.Tensor], value: torch.Tensor) -> None:
+        """The inverse of `joined`: write the matrix into the parameters' tensors."""
+        pieces = value.chunk(len(self.members), dim=self.axis)
+        for (name, place), piece in zip(self.members, pieces, strict=True):
+            target = tensors[name] if place is None else tensors[name][place]
+            target.copy_(piece.reshape(target.shape))
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a role lives: rows `start:stop` along the output axis of a matrix.
+
+    heads: into how many equal pieces its rows are cut, with `stride` rows from one piece to the next.
+    """
+
+    matrix: Matrix
     start: int
     stop: int
     outputs_first: bool
+    heads: int = 1
+    stride: int = 0
 
-    def place(self, target: torch.Tensor, value: torch.Tensor) -> None:
-        """Write a weight (inputs, outputs) into the parameter's tensor."""
-        if self.outputs_first:
-            target[self.start : self.stop] = value.mT
-        else:
-            target[:, self.start : self.stop] = value
+    @property
+    def parameter(self) -> str:
+        return self.matrix.name
 
-    def take(self, source: torch.Tensor) -> torch.Tensor:
+    def place(self, tensors: Mapping[str, torch.Tensor], value: torch.Tensor) -> None:
+        """Write a weight (inputs, outputs) into the parameters' tensors."""
+        target = self.matrix.joined(tensors).clone()
+        (target if self.outputs_first else target.mT)[self._rows()] = value.mT
+        self.matrix.part(tensors, target)
+
+    def take(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """The inverse of `place`."""
-        return source[self.start : self.stop].mT if self.outputs_first else source[:, self.start : self.stop]
+        source = self.matrix.joined(tensors)
+        return (source if self.outputs_first else source.mT)[self._rows()].mT
+
+    def _rows(self) -> torch.Tensor:
+        rows = torch.arange(self.start, self.stop)
+        return (rows + self.stride * torch.arange(self.heads)[:, None]).flatten()
 
 
 Assignment = dict[str, Slot]
@@ -46,29 +86,51 @@ def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping
 
     parameters: name -> shape, in order of registration. said: role -> parameter name, where the class says so.
     """
-    matrices = {name: squeeze(shape) for name, shape in parameters.items() if len(squeeze(shape)) == 2}
+    return [dict(reading) for reading in _assigned(tuple(parameters.items()), tuple(roles), tuple(said.items()))]
+
+
+@lru_cache(maxsize=256)
+def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[tuple[tuple[str, Slot], ...]]:
     readings = []
-    for groups in _groupings(roles):
-        if len(groups) == len(matrices):
-            for names in itertools.permutations(matrices):
-                reading = _read(groups, {name: matrices[name] for name in names})
-                if reading is not None and not _contradicts(reading, roles, said):
-                    readings.append(reading)
-    unique = list(dict.fromkeys(tuple(sorted(reading.items(), key=lambda item: item[0])) for reading in readings))
-    return [
-        dict(reading) for reading in sorted(unique, key=lambda reading: _disorder(dict(reading), parameters, roles))
-    ]
+    ways = itertools.product((False, True), repeat=2)
+    for matrices in {tuple(_matrices(dict(parameters), roles, *way)): None for way in ways}:
+        for groups in _groupings(roles) if len(matrices) <= len(roles) else ():
+            if len(groups) == len(matrices):
+                for chosen in itertools.permutations(matrices):
+                    for reading in _read(groups, chosen):
+                        if not _contradicts(reading, roles, dict(said)):
+                            readings.append(tuple(sorted(reading.items())))
+    position = {name: index for index, (name, _) in enumerate(parameters)}
+    return sorted(dict.fromkeys(readings), key=lambda reading: _disorder(dict(reading), position, roles))
 
 
 def load(
     assignment: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Tensors for the learner's parameters that hold the given role weights; biases become zero, scalars stay."""
+    """Tensors for the learner's parameters that hold the given role weights; biases become zero.
+
+    Scalars stay as they are, and so do vectors called "weight": a normalization's, which would else hide what it does.
+    """
     dtype = next(iter(weights.values())).dtype
-    values = {name: torch.zeros(squeeze(shape), dtype=dtype) for name, shape in shapes.items() if shape}
+    kept = {name for name, shape in shapes.items() if not shape or (len(shape) == 1 and name.endswith(".weight"))}
+    values = {name: torch.zeros(shape, dtype=dtype) for name, shape in shapes.items() if name not in kept}
     for role, slot in assignment.items():
-        slot.place(values[slot.parameter], weights[role])
-    return {name: value.reshape(shapes[name]) for name, value in values.items()}
+        slot.place(values, weights[role])
+    return values
+
+
+def manner(reading: Assignment) -> frozenset:
+    """How the parameters are read, whatever their sizes: another probe is read in the same manner."""
+    return frozenset(
+        (role, slot.parameter, slot.outputs_first, slot.start > 0, slot.heads > 1, len(slot.matrix.members) > 1)
+        for role, slot in reading.items()
+    )
+
+
+def fits(slot: Slot, tensors: Mapping[str, torch.Tensor | None], shapes: Mapping[str, Shape]) -> bool:
+    """Whether the tensors have all of a slot's parameters, each in its shape."""
+    found = [(tensors.get(name), shapes[name]) for name, _ in slot.matrix.members]
+    return all(tensor is not None and tuple(tensor.shape) == shape for tensor, shape in found)
 
 
 def squeeze(shape: Sequence[int]) -> Shape:
@@ -76,9 +138,64 @@ def squeeze(shape: Sequence[int]) -> Shape:
     return tuple(size for size in shape if size != 1 or len(shape) <= 2)
 
 
+def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool, square: bool) -> list[Matrix]:
+    """The matrices among the parameters; what comes in a piece for each head is joined.
+
+    in_middle: whether an axis of heads is looked for in the middle of three first; square: whether a square matrix may
+    be a piece, as one that makes a head's queries, keys and values is among three heads.
+    """
+    heads = max(role.heads for role in roles)
+    found: dict[str, Matrix] = {}
+    for name, shape in parameters.items():
+        whole = _in_heads(name, shape, heads, in_middle) if heads > 1 and len(shape) == 3 else None
+        if whole is None and len(squeeze(shape)) == 2:
+            whole = _joined(name, parameters, heads) if heads > 1 and (square or not _is_square(shape)) else None
+            whole = whole or Matrix(name, squeeze(shape), ((name, None),))
+        if whole is not None:
+            found.setdefault(whole.name, whole)
+    return list(found.values())
+
+
+def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | None:
+    """A parameter of three axes as a matrix: heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
+    if shape[0] == heads and not (in_middle and shape[1] == heads):
+        axis, joined = _cut(shape[1:], heads)
+        return Matrix(name, joined, tuple((name, place) for place in range(heads)), axis)
+    if shape[1] == heads:
+        return Matrix(name, (shape[0], heads * shape[2]), ((name, None),))
+    return None
+
+
+def _joined(name: str, parameters: Mapping[str, Shape], heads: int) -> Matrix | None:
+    """The parameters that share a name but for one number, one for each head, as a matrix."""
+    shape = squeeze(parameters[name])
+    for number in re.finditer(r"\d+", name):
+        before, after = name[: number.start()], name[number.end() :]
+        pattern = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
+        alike = [(int(found[1]), other) for other in parameters if (found := pattern.fullmatch(other))]
+        if len(alike) == heads and all(squeeze(parameters[other]) == shape for _, other in alike):
+            axis, joined = _cut(shape, heads)
+            members = tuple((other, None) for _, other in sorted(alike))
+            return Matrix(f"{before}*{after}", joined, members, axis)
+    return None
+
+
+def _is_square(shape: Shape) -> bool:
+    rows, columns = squeeze(shape)
+    return rows == columns
+
+
+def _cut(piece: Shape, heads: int) -> tuple[int, Shape]:
+    """Along which axis pieces for so many heads were cut, up to three roles in one, and the shape of the whole."""
+    first, second = piece
+    if first * heads in (second, 2 * second, 3 * second):
+        return 0, (first * heads, second)
+    return 1, (first, second * heads)
+
+
 def _groupings(roles: Sequence[Role]) -> list[tuple[tuple[Role, ...], ...]]:
     """Ways to fuse the roles into matrices: all apart, any pair fused, all fused, in any order inside a matrix."""
-    found = []
+    found = {}
     for order in itertools.permutations(roles):
         for cuts in itertools.product((True, False), repeat=len(order) - 1):
             groups, group = [], [order[0]]
@@ -87,21 +204,44 @@ def _groupings(roles: Sequence[Role]) -> list[tuple[tuple[Role, ...], ...]]:
                     groups.append(tuple(group))
                     group = []
                 group.append(role)
-            found.append((*groups, tuple(group)))
-    return found
+            groups.append(tuple(group))
+            found[frozenset(groups)] = tuple(groups)
+    return list(found.values())
 
 
-def _read(groups: Sequence[Sequence[Role]], matrices: Mapping[str, Shape]) -> Assignment | None:
-    reading: Assignment = {}
-    for group, (name, shape) in zip(groups, matrices.items(), strict=True):
-        inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
-        if shape not in ((inputs, outputs), (outputs, inputs)):
-            return None
-        start = 0
-        for role in group:
-            reading[role.name] = Slot(name, start, start + role.outputs, outputs_first=shape == (outputs, inputs))
-            start += role.outputs
-    return reading
+LAYOUTS = (False, True)  # whether a bare square matrix has its outputs first; a layer's always has
+
+
+def _read(groups: Sequence[Sequence[Role]], matrices: Sequence[Matrix]) -> Iterator[Assignment]:
+    """The ways to read these matrices as these groups of roles; more than one only where a shape leaves a choice."""
+    for layout, by_head in itertools.product(LAYOUTS, (False, True)):
+        reading: Assignment = {}
+        for group, matrix in zip(groups, matrices, strict=True):
+            reading |= _slots(group, matrix, layout, by_head) or {}
+        if len(reading) == sum(map(len, groups)):
+            yield reading
+
+
+def _slots(group: Sequence[Role], matrix: Matrix, layout: bool, by_head: bool) -> Assignment | None:
+    """Where the roles of a group lie in a matrix; None where it is of another shape.
+
+    by_head: whether a matrix of several roles has all of one head together, then all of the next.
+    """
+    inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
+    if matrix.shape not in ((inputs, outputs), (outputs, inputs)) or any(role.inputs != inputs for role in group):
+        return None
+    outputs_first = matrix.shape == (outputs, inputs)
+    if inputs == outputs:
+        outputs_first = layout or matrix.name.endswith(".weight")
+        if len(matrix.members) > 1:  # the axis that was cut tells
+            outputs_first = (matrix.axis == 0) != group[0].cut_inputs
+    heads = group[0].heads if len(group) > 1 and (by_head or len(matrix.members) > 1) else 1
+    slots, start = {}, 0
+    for role in group:
+        width = role.outputs // heads
+        slots[role.name] = Slot(matrix, start, start + width, outputs_first, heads, outputs // heads)
+        start += width
+    return slots
 
 
 def _contradicts(reading: Assignment, roles: Sequence[Role], said: Mapping[str, str]) -> bool:
@@ -122,13 +262,13 @@ def _contradicts(reading: Assignment, roles: Sequence[Role], said: Mapping[str, 
     return False
 
 
-def _disorder(reading: Assignment, parameters: Mapping[str, Shape], roles: Sequence[Role]) -> int:
+def _disorder(reading: Assignment, position: Mapping[str, int], roles: Sequence[Role]) -> int:
     """How far the roles stand from the order of registration."""
-    position = {name: index for index, name in enumerate(parameters)}
-    places = [(position[reading[role.name].parameter], reading[role.name].start) for role in roles]
+    places = [(position[reading[role.name].matrix.members[0][0]], reading[role.name].start) for role in roles]
     return sum(a > b for a, b in itertools.combinations(places, 2))
 
 
+@lru_cache(maxsize=1024)
 def _words(name: str) -> set[str]:
     """The words in a parameter's name: "toQuery.weight", "W_q" and "wq" all hold a word for the query."""
     parts = re.split(r"[^A-Za-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))

@@ -94,7 +94,7 @@ def known(verdict: Verdict) -> str:
 def seen(exercise: Exercise, outcome: Outcome) -> str:
     """Where the outcome parts from the right answer, as part of a sentence."""
     parted = outcome.difference
-    place = "".join(_step(part) for part in parted.where if part.kind in STEPS)
+    place = "".join(_step(exercise, part) for part in parted.where if part.kind in STEPS)
     return place + _parted(exercise, outcome, parted)
 
 
@@ -160,7 +160,9 @@ def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
 STEPS = ("result", "index", "key")
 
 
-def _step(part: Part) -> str:
+def _step(exercise: Exercise, part: Part) -> str:
+    if part.kind == "result" and exercise.keeps:
+        return f"{('result', *exercise.keeps)[int(part.name)]}: "
     if part.kind == "result":
         return f"result {int(part.name) + 1}: "
     return f"at {part.kind} {part.name!r}: "

@@ -63,8 +63,7 @@ def test_loaded_weights_are_taken_back_unchanged(shapes):
     reading = roles.assign(shapes, ROLES, {})[0]
     values = roles.load(reading, shapes, weights)
     for name, slot in reading.items():
-        stored = values[slot.parameter]
-        assert torch.equal(slot.take(stored.reshape(roles.squeeze(stored.shape))), weights[name])
+        assert torch.equal(slot.take(values), weights[name])
 
 
 def test_biases_are_zeroed_and_scalars_left_alone():
@@ -74,3 +73,62 @@ def test_biases_are_zeroed_and_scalars_left_alone():
     )
     assert values["q_bias"].tolist() == [0] * 5
     assert "temperature" not in values
+
+
+HEADS = catalogue.find("multi-head-attention").roles(12, 4)  # d_k 3
+ONE_A_HEAD = {f"heads.{i}.{name}.weight": (3, 12) for i in range(4) for name in ("query", "key", "value")}
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        {**ONE_A_HEAD, "out.weight": (12, 12)},
+        {f"heads.{i}.weight": (9, 12) for i in range(4)} | {"out.weight": (12, 12)},
+        {"q": (4, 12, 3), "k": (4, 3, 12), "v": (12, 4, 3), "o": (4, 3, 12)},
+        {"qkv.weight": (36, 12), "out.weight": (12, 12)},
+        {"q": (12, 12), "k": (12, 12), "v": (12, 12), "o": (12, 12)},
+    ],
+    ids=["a layer for each head", "fused for each head", "three axes", "fused", "square"],
+)
+def test_what_comes_in_a_piece_for_each_head_is_read_and_loaded_back_unchanged(shapes):
+    weights = {role.name: torch.randn(role.inputs, role.outputs) for role in HEADS}
+    readings = roles.assign(shapes, HEADS, {})
+    assert readings
+    for reading in readings:
+        values = roles.load(reading, shapes, weights)
+        assert all(torch.equal(slot.take(values), weights[name]) for name, slot in reading.items())
+
+
+def test_a_head_of_its_own_gets_its_share_of_the_columns():
+    shapes = {**ONE_A_HEAD, "out.weight": (12, 12)}
+    weights = {role.name: torch.randn(role.inputs, role.outputs) for role in HEADS}
+    values = roles.load(roles.assign(shapes, HEADS, {})[0], shapes, weights)
+    assert torch.equal(values["heads.2.key.weight"].T, weights["key"][:, 6:9])
+
+
+def test_a_matrix_of_all_heads_is_read_role_by_role_and_head_by_head():
+    readings = roles.assign({"qkv.weight": (36, 12), "out.weight": (12, 12)}, HEADS, {})
+    starts = {tuple(reading[name].start for name in ("query", "key", "value")) for reading in readings}
+    assert {(0, 12, 24), (0, 3, 6)} <= starts
+
+
+def test_square_pieces_of_three_heads_may_be_fused_ones():
+    three = catalogue.find("multi-head-attention").roles(15, 3)
+    readings = roles.assign({f"heads.{i}.weight": (15, 15) for i in range(3)} | {"fc.weight": (15, 15)}, three, {})
+    assert any(reading["key"].parameter == "heads.*.weight" for reading in readings)
+
+
+def test_a_bare_square_matrix_is_read_both_ways_round_and_a_layer_one_way():
+    bare = roles.assign({"q": (12, 12), "k": (12, 12), "v": (12, 12), "o": (12, 12)}, HEADS, {})
+    layers = roles.assign({f"{name}.weight": (12, 12) for name in "qkvo"}, HEADS, {})
+    assert {reading["query"].outputs_first for reading in bare} == {False, True}
+    assert [reading["query"].outputs_first for reading in layers] == [True]
+
+
+def test_the_scale_of_a_normalization_is_left_as_it_was():
+    shapes = {"q": (5, 6), "k": (5, 6), "v": (7, 6), "norm.weight": (6,), "norm.bias": (6,)}
+    values = roles.load(
+        roles.assign(shapes, ROLES, {})[0], shapes, {r.name: torch.ones(r.inputs, r.outputs) for r in ROLES}
+    )
+    assert "norm.weight" not in values
+    assert values["norm.bias"].tolist() == [0] * 6

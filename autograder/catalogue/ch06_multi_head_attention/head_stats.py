@@ -1,0 +1,204 @@
+"""06.5: three numbers that say what each head looks at."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch06_multi_head_attention.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception
+from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import UNTOUCHED, hidden, shares, usual_probes, visible
+
+STATS, TWO_HEADS = sections("stats two-heads")
+
+
+def head_stats(A: Tensor) -> dict[str, Tensor]:
+    """Entropy in nats, mean distance and share of the diagonal, each (B, h), means over the queries."""
+    places = torch.arange(A.shape[-1])
+    apart = (places[:, None] - places).abs()
+    return {
+        "entropy": torch.special.entr(A).sum(-1).mean(-1),
+        "mean_distance": (A * apart).sum(-1).mean(-1),
+        "diagonal_share": A.diagonal(dim1=-2, dim2=-1).mean(-1),
+    }
+
+
+def inputs(g: torch.Generator, B: int, h: int, T: int, dtype: torch.dtype = torch.float32) -> Case:
+    return Case((shares(g, B, h, T, T, dtype=dtype),))
+
+
+def with_zeros(g: torch.Generator, B: int, h: int, T: int) -> Case:
+    """Weights of which many are exactly 0, as under a causal mask."""
+    scores = torch.randn(B, h, T, T, generator=g).masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
+    return Case((torch.softmax(scores, dim=-1),))
+
+
+def one_hot(g: torch.Generator, B: int, h: int, T: int) -> Case:
+    return Case((torch.nn.functional.one_hot(torch.randint(T, (B, h, T), generator=g), T).float(),))
+
+
+THREE_HEADS = torch.stack([
+    torch.eye(3),
+    torch.full((3, 3), 1 / 3),
+    torch.tensor([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0], [0.2, 0.8, 0.0]]),
+])[None]
+
+
+def one_key(key: str, name: str, source: str, message: str) -> Misconception:
+    """A mistake in what stands under one key, in an answer whose others may be wrong as well."""
+    namespace: dict = {"torch": torch, "math": math}
+    exec(compile(source, "<mistake>", "exec"), namespace)
+
+    def quotes(evidence: Evidence) -> str:
+        got, wanted = (found[key].flatten()[:3].tolist() for found in (evidence.got, evidence.expected))
+        return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}."
+
+    def shows(evidence: Evidence) -> bool:
+        got, mistaken = evidence.got[key], namespace["head_stats"](evidence.arguments[0])[key]
+        same = got.shape == mistaken.shape and torch.allclose(got, mistaken.to(got.dtype), 1e-4, 1e-5, equal_nan=True)
+        return same and not torch.allclose(got, evidence.expected[key], 1e-4, 1e-5)
+
+    return wrong(name, source, STATS, message, quotes, shows)
+
+
+RIGHT = answer("""
+    def head_stats(A):
+        B, h, T, _ = A.shape
+        surprise = torch.where(A > 0, -A * torch.log(A.clamp_min(1e-30)), torch.zeros_like(A))
+        entropy = surprise.sum(dim=-1).mean(dim=-1)
+        position = torch.arange(T, device=A.device)
+        apart = (position[:, None] - position[None, :]).abs()
+        distance = (A * apart).sum(dim=-1).mean(dim=-1)
+        diagonal = A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)
+        return {"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}
+""")
+SURPRISE = "surprise = torch.where(A > 0, -A * torch.log(A.clamp_min(1e-30)), torch.zeros_like(A))"
+ENTROPY, DISTANCE = "surprise.sum(dim=-1).mean(dim=-1)", "(A * apart).sum(dim=-1).mean(dim=-1)"
+APART, DIAGONAL = "(position[:, None] - position[None, :]).abs()", "A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)"
+
+
+def ending(part: str) -> Answer:
+    """The right answer with each of its three results passed through something."""
+    changed = RIGHT
+    for name in ("entropy", "distance", "diagonal"):
+        changed = changed.but(f": {name}", f": {name}{part}")
+    return changed
+
+
+EXERCISE = Exercise(
+    id="head-stats", number="06.5", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
+    reference=head_stats, section=STATS,
+    probes=(
+        visible("three heads, worked by hand", Case((THREE_HEADS,))),
+        visible("2 sentences, 3 heads, 5 words", inputs, 2, 3, 5),
+        *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
+        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, also=UNTOUCHED, says="some may be exactly 0"),
+        hidden("every weight is 0 or 1", one_hot, 3, 2, 4, says="some may be exactly 0"),
+        hidden("one word", inputs, 2, 3, 1, says="A: (B, h, T, T)"),
+    ),
+    omits={"precision": "a share has the same seven digits in either precision"},
+    wrong=(
+        one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
+              """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it
+              before, or ask torch for a function that knows."""),
+        one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
+              "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
+        one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
+              "The entropy was taken with base 10. Nats are asked for: the natural logarithm."),
+        one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
+              "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front."),
+        one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
+              "The logarithms were added up without their shares. Each counts as much as its weight."),
+        one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
+                  ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
+              """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one* other word
+              is sharp, though its mean is flat: first each row's entropy, then the mean."""),
+        one_key("entropy", "entropy down the columns", RIGHT.but("surprise.sum(dim=-1)", "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
+              "The columns were taken for the shares. A *row* is what one query shares out."),
+        one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
+              "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences look flatter."),
+        one_key("entropy", "entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"),
+              "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is it a mean."),
+        one_key("entropy", "entropy as a share of the largest", RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
+              "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is."),
+        one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
+              "The exponential of the entropy came back (how many equal shares it is like). The entropy itself is asked for."),
+        one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
+              "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
+        one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
+              "The distance was squared. It is |i − j|, in words."),
+        one_key("mean_distance", "distance without weights", RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"),
+              "All distances count alike, so every head gets the same number. Each counts as much as its weight."),
+        one_key("mean_distance", "distance averaged over the keys too", RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
+              """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights of a row
+              sum to 1 already, and the distance is asked for in words."""),
+        one_key("mean_distance", "distance summed over the queries", RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
+              "The distances of all queries were added up. The mean over the queries is asked for."),
+        one_key("mean_distance", "distance to the strongest word", RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
+              "Only the word with the largest weight was looked at. Every word counts, by its weight."),
+        one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
+              "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
+        one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
+              "The diagonal was added up. A share is at most 1: the mean over the queries is asked for."),
+        one_key("diagonal_share", "diagonal divided by all cells", RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)", "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
+              "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
+        one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
+              "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
+        one_key("diagonal_share", "the first cell alone", RIGHT.but(
+                  DIAGONAL, "A[..., 0, 0]"),
+              "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
+        wrong("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
+              "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
+        wrong("mean over the batch too", ending(".mean(dim=0)"), STATS,
+              "The sentences were averaged as well. Each result is (B, h)."),
+        wrong("one number each", ending(".mean().item()"), STATS,
+              "One number for everything came back under each key. Each result is a tensor of shape (B, h)."),
+        wrong("one number for each query", RIGHT.but(ENTROPY, "surprise.sum(dim=-1)").but(
+                  DISTANCE, "(A * apart).sum(dim=-1)").but(".mean(dim=-1)", ""), STATS,
+              "One number for each query came back: (B, h, T). The mean over the queries is asked for."),
+        wrong("other names for the keys", RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
+              "The dictionary's keys are entropy, mean_distance and diagonal_share."),
+        wrong("a tuple", RIGHT.but(
+                  '{"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}', "entropy, distance, diagonal"), STATS,
+              "Three results came back in a row. A dictionary with the keys entropy, mean_distance and diagonal_share is asked for."),
+        wrong("always float32", ending(".float()"), STATS,
+              "float64 went in and float32 came out. The results keep the dtype of the weights."),
+        wrong("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
+              "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
+    ),
+    right=(
+        right("where", RIGHT),
+        right("entr", RIGHT.but(SURPRISE, "surprise = torch.special.entr(A)")),
+        right("xlogy", RIGHT.but(SURPRISE, "surprise = -torch.xlogy(A, A)")),
+        right("a tiny number inside", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A + 1e-12)")),
+        right("nan_to_num", RIGHT.but(SURPRISE, "surprise = torch.nan_to_num(-A * A.log())")),
+        right("the library's distribution", RIGHT.but(SURPRISE, "surprise = torch.distributions.Categorical(probs=A).entropy()[..., None]")),
+        right("einsum and an identity", RIGHT.but(DIAGONAL, "torch.einsum('bhii->bh', A) / T").but(
+            DISTANCE, "torch.einsum('bhij,ij->bh', A, apart.to(A.dtype)) / T")),
+        right("loops", """
+            def head_stats(weights):
+                B, h, T, _ = weights.shape
+                found = {name: torch.zeros(B, h, dtype=weights.dtype) for name in ("diagonal_share", "mean_distance", "entropy")}
+                for b in range(B):
+                    for i in range(h):
+                        for q in range(T):
+                            for k in range(T):
+                                a = weights[b, i, q, k].item()
+                                if a > 0:
+                                    found["entropy"][b, i] -= a * math.log(a) / T
+                                found["mean_distance"][b, i] += a * abs(q - k) / T
+                                if q == k:
+                                    found["diagonal_share"][b, i] += a / T
+                return found
+        """),
+        right("a mask for the diagonal", RIGHT.but(DIAGONAL, "(A * (apart == 0)).sum(dim=(-2, -1)) / T")),
+    ),
+    hints=(
+        "for each of the three: what is one number for one query? Only then: what happens over the queries?",
+        "A (B, h, T, T): a row gives one entropy, one distance, one diagonal cell, so (B, h, T) each; the mean gives (B, h).",
+        "entropy: minus the sum of a · log a over the keys, 0 where a is 0. Distance: the sum of a · |i − j|. Diagonal: a at i = j. "
+        "Mean of each over the queries.",
+    ),
+)

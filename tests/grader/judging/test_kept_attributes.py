@@ -1,0 +1,46 @@
+"""What forward leaves on a module is looked at as a further result."""
+
+import pytest
+
+from autograder import catalogue
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+
+EXERCISE = catalogue.find("multi-head-attention")
+RIGHT = EXERCISE.right[0].source
+KEEPING = "self.last_weights = weights"
+
+
+def judged(source: str):
+    return judge(EXERCISE, LocalPeer(namespace_of(source)), None)
+
+
+def test_a_result_that_is_right_earns_nothing_where_nothing_was_kept():
+    verdict = judged(RIGHT.replace(KEEPING, "pass"))
+    assert verdict.visible_points < EXERCISE.visible_points
+    assert verdict.misconception.name == "the weights forgotten"
+
+
+def test_a_report_calls_what_was_kept_by_its_name():
+    report = " ".join(render(judged(RIGHT.replace(KEEPING, "self.last_weights = weights[:1]"))).split())
+    assert "last_weights: expected shape (2, 3, 4, 4), got (1, 3, 4, 4)" in report
+    assert "result 2" not in report
+
+
+@pytest.mark.parametrize("kept", ["weights.detach()", "weights.clone()", "weights"])
+def test_what_is_kept_may_be_attached_or_detached(kept):
+    assert judged(RIGHT.replace(KEEPING, f"self.last_weights = {kept}")).passed
+
+
+def test_a_layer_in_the_wrong_place_is_seen_though_weights_are_copied_in():
+    normed = RIGHT.replace("super().__init__()", "super().__init__(); self.norm = nn.LayerNorm(d_model)")
+    assert judged(normed.replace("return self.W_o(attended)", "return self.norm(self.W_o(attended))")).passed is False
+
+
+def test_a_reading_that_many_inputs_allow_is_settled_by_those_that_do_not():
+    rows = RIGHT.replace("nn.Linear(d_model, d_model, bias=bias)", "nn.Parameter(torch.randn(d_model, d_model))")
+    for name in "qkvo":
+        rows = rows.replace(f"self.W_{name}(", f"F.linear(weight=self.W_{name}, input=")
+    assert judged(rows).passed  # the first visible input has four identities, which read the same both ways round
