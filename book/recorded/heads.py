@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from transformer_ref.data.meaning import english_plural
 from transformer_ref.data.sentences import Pair
 from transformer_ref.evaluation import exact_match, sense_accuracy
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
+from transformer_ref.recording import FOLDER
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.recipes import RECIPES, load_split, varied
 from transformer_ref.training.run import changed, prepare
@@ -43,7 +43,7 @@ SHOWN = (
     "Near the river, we saw the old bank.",
 )
 PAIR = ("I bought new windows for my computer.", "Ho comprato una nuova versione di Windows per il mio computer.")
-RECORD = Path(__file__).with_suffix(".json")
+RECORD = FOLDER / "heads.json"
 
 
 def trained(heads: int, with_output: bool, seed: int) -> Translator:

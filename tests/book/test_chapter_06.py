@@ -1,6 +1,5 @@
 """Chapter 06: its numbers come out of its own cells and of its record, and its widgets can be followed by keyboard."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,10 +7,12 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+from transformer_ref.recording import recording
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "06_multi_head_attention"
 PAGE = (ROOT / "book" / f"{CHAPTER}.md").read_text(encoding="utf-8")
-RECORD = json.loads((ROOT / "book" / "recorded" / "heads.json").read_text(encoding="utf-8"))
+RECORD = recording("heads")
 OPENED = RECORD["opened"]
 
 
