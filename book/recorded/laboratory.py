@@ -26,7 +26,8 @@ from book.recorded.alignment import words_of
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import BatchStream, pad_sequences
 from transformer_ref.data.grammar import build_corpus
-from transformer_ref.faults import FAULTS, Experiment
+from transformer_ref.faults.experiment import Experiment
+from transformer_ref.faults.known import FAULTS
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.vocabulary import Vocabulary
@@ -196,6 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write(record: dict) -> None:
     """Write the record whole or not at all."""
+    for found in record["faults"].values():
+        found["seeds"] = dict(sorted(found["seeds"].items()))
     part = RECORD.with_suffix(".part")
     part.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(RECORD)

@@ -1,4 +1,4 @@
-"""The tests that find the faults of `transformer_ref/faults.py`, as chapter 08 shows them: a few lines each.
+"""The tests that find the faults of `transformer_ref/faults`, as chapter 08 shows them: a few lines each.
 
 Each takes an `Experiment` before its training and a padded batch; it passes for the sound one and fails for the faults
 that name it.
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_ref.data.batching import Batch
-from transformer_ref.faults import Experiment
+from transformer_ref.faults.experiment import Experiment
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
 

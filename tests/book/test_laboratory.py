@@ -8,7 +8,8 @@ import torch
 
 from book.recorded import laboratory, laboratory_tests
 from transformer_ref.data.batching import Batch, pad_sequences, shift_right
-from transformer_ref.faults import FAULTS, opened
+from transformer_ref.faults.attention import opened
+from transformer_ref.faults.known import FAULTS
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
 RECORD = json.loads(laboratory.RECORD.read_text(encoding="utf-8"))
