@@ -10,6 +10,7 @@ from autograder.catalogue import (
     ch03_similarity,
     ch04_softmax,
     ch05_self_attention,
+    ch08_masks,
     own,
 )
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -22,6 +23,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch03_similarity.ASSIGNMENT,
     ch04_softmax.ASSIGNMENT,
     ch05_self_attention.ASSIGNMENT,
+    ch08_masks.ASSIGNMENT,
 )
 
 

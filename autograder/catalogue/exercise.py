@@ -128,7 +128,8 @@ class Exercise:
     reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
     mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
-    not call. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan, pseudocode.
+    not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
+    that it can make nothing of is to come back as it is. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan, pseudocode.
 
     Raises EntryError for what contradicts itself.
     """
@@ -147,6 +148,7 @@ class Exercise:
     minutes: int = 10
     forbidden: tuple[str, ...] = ()
     roles: Callable[..., tuple[Role, ...]] | None = None
+    reads: Callable[[Case, Any], Any] | None = None
     seconds: float = 20.0
 
     def __post_init__(self) -> None:
