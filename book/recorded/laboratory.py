@@ -34,9 +34,9 @@ from transformer_ref.text.vocabulary import Vocabulary
 from transformer_ref.training.loss import MeanLoss
 
 COMMON_WORDS, SHORTEST, LONGEST = 200, 3, 7
-STEPS, WARM_UP, TOKENS, RATE = 900, 100, 512, 3e-3
+STEPS, WARM_UP, TOKENS, RATE = 600, 60, 512, 4e-3
 SEEDS = (1, 2, 3)
-POINTS = 45  # of a curve; each is the mean of the steps since the last
+POINTS = 40  # of a curve; each is the mean of the steps since the last
 LAST = 50  # steps whose mean loss stands for the end of a training
 SOUND = "none"
 SHOWN = (
