@@ -8,6 +8,7 @@ from importlib import import_module
 
 COMMANDS = {  # name -> (module, what it does)
     "try": ("prepare.trial", "judge your own answer files as grading does"),
+    "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
     "doctor": (
         "prepare.doctor",
         "is this machine fit for grading, and is every known answer judged as it should be?",

@@ -17,7 +17,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from autograder.catalogue.exercise import Assignment, Exercise
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
-ALWAYS_VISIBLE = ("autograder.check",)
+ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.mine")  # the second gives what the assignment may import
 # What takes a call out of the recorder's sight. No answer to an exercise has a use for it.
 SWITCHES = (
     "DisableTorchFunction",

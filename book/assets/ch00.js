@@ -15,7 +15,7 @@
     return node;
   };
   const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
 
   let serial = 0;
   const choices = (legend, labels, chosen, onChange) => {
@@ -28,65 +28,122 @@
 
   // ---- the live translator -------------------------------------------------------------------------------
 
-  const SENTENCES = [
+  const AT_HOME = [
     "I closed the windows.", "I bought new windows for my computer.",
-    "She visited the bank near the river.", "We cleaned the old keys of the house.",
+    "She visited the bank near the river.", "We cleaned the old keys of the house.", "TOMORROW ANNA WILL OPEN THE DOOR",
   ];
+  const NOT_AT_HOME = ["closed windows the I", "The windows closed the man.", "Is the door open?", "My name is Ada Lovelace."];
+  const KNOWN = [
+    ["who", "I you he she we they Anna Marco woman teacher engineer friend"],
+    ["what", "windows keys door house computer bank river mouse apple letter"],
+    ["does what", "closed bought visited cleaned found sold will see will open will break"],
+    ["and", "my your the this old new small near behind for yesterday tomorrow"],
+  ];
+  const LONGEST = 200; // characters
+  const WHITE_FROM = 0.92; // a share this dark takes white letters; below, black has more contrast, 4.5 to 1 everywhere
+  const BEFORE = "The first click fetches the model, about a megabyte. After that it runs on your machine, without a network.";
 
   // A token as a reader knows it: without the marks that say where it touched its neighbor.
-  const plain = (token) => (token === "<eos>" ? "end" : token.replaceAll("\uffed", ""));
+  const NAMES = { "<eos>": "end", "<unk>": "unknown" };
+  const plain = (token) => NAMES[token] ?? (token.replaceAll("\uffed", "") || "joined");
+  const percent = (share) => (share < 0.001 ? "below 0.1 %" : `${(100 * share).toFixed(1)} %`);
 
-  const map = ({ source, target, weights }) => html("table", { class: "looked" },
+  // What it looked at, one row for each word written; a row's name is a button that chooses the step.
+  const map = ({ source, target, weights }, chosen, choose) => html("table", { class: "looked" },
     html("caption", {}, "What it looked at, row by row"),
     html("thead", {}, html("tr", {}, html("td"), ...source.map((token) => html("th", { scope: "col" }, html("span", {}, plain(token)))))),
-    html("tbody", {}, ...target.map((token, row) => html("tr", {},
-      html("th", { scope: "row" }, plain(token)),
-      ...weights[row].map((share) => html("td", { class: share >= 0.6 ? "strong" : null, style: `--share:${share.toFixed(3)}` },
+    html("tbody", {}, ...target.map((token, row) => html("tr", { class: row === chosen ? "chosen" : null },
+      html("th", { scope: "row" }, html("button", { type: "button", "aria-pressed": row === chosen ? "true" : "false", onclick: () => choose(row) }, plain(token))),
+      ...weights[row].map((share) => html("td", { class: share >= WHITE_FROM ? "strong" : null, style: `--share:${share.toFixed(3)}` },
         share.toFixed(2)))))));
 
+  // The three words that were likeliest at one step.
+  const likely = ({ target, likeliest }, step) => {
+    const before = target.slice(0, step).map(plain).join(" ");
+    return html("div", { class: "likely" },
+      html("p", {}, before ? `What could follow “${before}”?` : "What could come first?"),
+      html("ol", {}, ...likeliest[step].map(([token, share]) => html("li", { style: `--share:${share.toFixed(4)}` },
+        html("span", {}, plain(token)), " ", html("b", {}, percent(share))))));
+  };
+
   const translator = (root) => {
-    const input = html("input", { type: "text", id: "live-text", value: SENTENCES[0], maxlength: 200, autocomplete: "off", spellcheck: "false" });
+    const input = html("input", { type: "text", id: "live-text", value: AT_HOME[0], maxlength: LONGEST, autocomplete: "off", spellcheck: "false", oninput: () => { if (!input.value.trim()) empty(BEFORE); } });
     const button = html("button", { type: "submit" }, "Translate");
+    const seal = html("p", { class: "live-seal" }, "✗ outside its world: do not believe this");
     const output = html("output", { "aria-live": "polite", lang: "it" });
-    const note = html("p", { class: "live-note" }, "The first click fetches the model, about a megabyte. After that it runs on your machine, without a network.");
-    const looked = html("div", { class: "live-map", tabindex: 0, role: "region", "aria-label": "What the model looked at" });
-    looked.hidden = true;
+    const note = html("p", { class: "live-note", role: "status" }, BEFORE);
+    const steps = html("div", { "aria-live": "polite" });
+    const looked = html("div", { class: "live-map" });
+    const drawn = html("div", {}, steps, looked, html("p", { class: "live-legend" },
+      "Each cell is the share that a word written (row) gives to a word read (column): the mean of the eight heads of the decoder's "
+      + "attention to the source. This model has one decoder layer; with several, the page would draw the last. Choose a row to see what else was likely there."));
 
     const say = (text) => { note.textContent = text; };
-    const told = (strangers, milliseconds) => {
-      const words = [...new Set(strangers)].filter((word) => /\p{L}/u.test(word));
-      const speed = `Read and written in ${Math.max(1, Math.round(milliseconds))} ms, here, by this page.`;
-      if (!words.length) return speed;
-      return `${speed} It has never seen ${words.map((word) => `“${word}”`).join(", ")}, spells what it does not know letter by letter, and makes nonsense of it.`;
+    const empty = (text) => {
+      output.textContent = "";
+      drawn.hidden = seal.hidden = true;
+      root.classList.remove("outside");
+      say(text);
+    };
+
+    const told = (asked, read, doubts, milliseconds) => {
+      const parts = [];
+      if (doubts.length) parts.push(`Outside its world: ${doubts.join("; ")}.`);
+      if (read !== asked) parts.push(`Read as “${read}”.`);
+      if (asked.length >= LONGEST) parts.push(`Only the first ${LONGEST} characters were read.`);
+      parts.push(`Read and written in ${Math.max(1, Math.round(milliseconds))} ms, here, by this page.`);
+      return parts.join(" ");
+    };
+
+    const show = (result, step) => {
+      steps.replaceChildren(likely(result, step));
+      looked.replaceChildren(map(result, step, (row) => {
+        show(result, row);
+        looked.querySelectorAll("tbody button")[row].focus();
+      }));
+      drawn.hidden = false;
+      const scrolls = looked.scrollWidth > looked.clientWidth; // only what scrolls is a stop for the keyboard
+      for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "What the model looked at"]]) {
+        if (scrolls) looked.setAttribute(name, value); else looked.removeAttribute(name);
+      }
     };
 
     const run = async (event) => {
       event?.preventDefault();
       const text = input.value.trim();
-      if (!text) { say("Type a sentence first."); input.focus(); return; }
+      if (!text) { empty("Type a sentence first."); input.focus(); return; }
       button.disabled = true;
       say("Fetching the model …");
       try {
         const model = await window.liveModel.load();
-        const began = performance.now(), result = model.translate(text);
+        const began = performance.now(), read = model.inKnownCase(text), result = model.translate(read);
+        const doubts = model.doubts(read, result);
         output.textContent = result.translation || "…";
-        say(told(model.strangers(text), performance.now() - began));
-        looked.replaceChildren(map(result));
-        looked.hidden = false;
+        seal.hidden = !doubts.length;
+        root.classList.toggle("outside", doubts.length > 0);
+        say(told(text, read, doubts, performance.now() - began));
+        const shares = result.likeliest.map(([[, share]]) => share);
+        show(result, shares.indexOf(Math.min(...shares))); // where it was least sure
       } catch (error) {
-        say(`The model did not arrive (${error.message}). Is live_model_weights.js beside this page's other scripts?`);
+        empty(`The model did not arrive (${error.message}). Is live_model_weights.js beside this page's other scripts?`);
       }
       button.disabled = false;
     };
 
+    const examples = (title, sentences) => html("div", { class: "widget-controls", role: "group", "aria-label": title },
+      html("span", { class: "live-group" }, title), ...sentences.map((sentence) =>
+        html("button", { type: "button", class: "live-example", onclick: () => { input.value = sentence; run(); } }, sentence)));
+
+    empty(BEFORE);
     root.replaceChildren(
       head("Your translator, as it will be", "live"),
       html("form", { class: "live-form", onsubmit: run },
-        html("label", { for: "live-text" }, "An English sentence"),
+        html("label", { for: "live-text" }, `An English sentence, at most ${LONGEST} characters`),
         html("div", {}, input, button)),
-      html("div", { class: "widget-controls" }, ...SENTENCES.map((sentence) =>
-        html("button", { type: "button", class: "live-example", onclick: () => { input.value = sentence; run(); } }, sentence))),
-      output, note, looked);
+      examples("At home:", AT_HOME), examples("Not at home:", NOT_AT_HOME),
+      html("details", { class: "live-known" }, html("summary", {}, "Some words that it knows"),
+        html("dl", {}, ...KNOWN.flatMap(([kind, words]) => [html("dt", {}, kind), html("dd", {}, words)]))),
+      seal, output, note, drawn);
   };
 
   // ---- W00a: which number of the strip stands where? -----------------------------------------------------

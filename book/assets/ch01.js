@@ -17,7 +17,7 @@
   };
   const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
   const INK = "fill:var(--figure-ink)";
 
   let serial = 0;
@@ -31,7 +31,8 @@
   const slider = (label, min, max, step, value, onInput) => {
     const input = html("input", { type: "range", min, max, step, value, "aria-label": label, oninput: () => onInput(Number(input.value)) });
     const shown = html("span", {}, "");
-    return { input, shown, node: html("label", {}, `${label} `, shown, " ", input) };
+    const show = (number, words) => { input.value = number; input.setAttribute("aria-valuetext", words); shown.textContent = words; };
+    return { input, show, node: html("label", {}, `${label} `, shown, " ", input) };
   };
 
   // ---- W01a: how many steps lie between two words? -------------------------------------------------------
@@ -49,7 +50,9 @@
   const plain = (word) => word.replace(/[.,!?]/g, "");
   const KINDS = ["recurrent", "windows", "attention"];
   const WIDTHS = [3, 5, 7];
-  const WIDE = 360, HIGH = 170, EDGE = 14;
+  const WIDE = 360, EDGE = 14;
+  const ROWS = [{ label: 14, base: 56 }, { label: 88, base: 206 }, { label: 238, base: 306 }]; // one for each kind
+  const STAIRS = 96; // how high the stack of windows may grow
 
   const pathLength = (kind, i, j, k) => {
     const distance = Math.abs(i - j);
@@ -57,14 +60,13 @@
   };
 
   const pathExplorer = (root) => {
-    let text = 0, middle = 3, kind = 0, width = 0, words = [], from = 0, to = 1;
+    let text = 0, middle = 3, width = 0, words = [], from = 0, to = 1;
     const sentence = html("p", { class: "path-words" });
-    const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img" });
+    const picture = svg("svg", { viewBox: `0 0 ${WIDE} 316`, role: "img" });
     const output = html("output", { "aria-live": "polite" });
-    const more = slider("Pieces in between:", 0, 3, 1, middle, (value) => { middle = value; load(); });
+    const more = slider("Length of the text:", 0, 3, 1, middle, (value) => { middle = value; load(); });
     const first = slider("One word:", 0, 1, 1, 0, (value) => { from = value; draw(); });
     const second = slider("Other word:", 0, 1, 1, 1, (value) => { to = value; draw(); });
-    const windows = choices("Window", WIDTHS.map(String), width, (index) => { width = index; draw(); });
 
     const load = () => {
       const { pieces } = TEXTS[text];
@@ -83,49 +85,57 @@
     };
 
     const x = (word) => EDGE + (WIDE - 2 * EDGE) * (words.length === 1 ? 0 : word / (words.length - 1));
-    const line = (x1, y1, x2, y2, attributes = {}) => svg("line", { x1, y1, x2, y2, style: "stroke:var(--figure-ink)", "stroke-width": 2, ...attributes });
-    const dot = (word, y, radius, color) => svg("circle", { cx: x(word), cy: y, r: radius, style: `fill:${color};stroke:var(--figure-ink)` });
-    const arc = (a, b, base, height) => svg("path", {
-      class: "hop", d: `M ${x(a)} ${base} Q ${(x(a) + x(b)) / 2} ${base - 2 * height} ${x(b)} ${base}`,
+    const dot = (word, y, radius, color) => svg("circle", { cx: x(word), cy: y, r: radius, style: `fill:var(${color});stroke:var(--figure-ink)` });
+    const arc = (kind, a, b, base, height) => svg("path", {
+      class: `hop ${kind}`, d: `M ${x(a)} ${base} Q ${(x(a) + x(b)) / 2} ${base - 2 * height} ${x(b)} ${base}`,
       style: "fill:none;stroke:var(--figure-ink)", "stroke-width": 2 });
 
-    const hops = () => {
-      const base = HIGH - 16, low = Math.min(from, to), high = Math.max(from, to);
-      if (kind === 0) return Array.from({ length: high - low }, (_, step) => arc(low + step, low + step + 1, base, 16));
-      if (kind === 2) return low === high ? [] : [arc(low, high, base, Math.min(120, 12 + x(high) - x(low)))];
-      const reach = (WIDTHS[width] - 1) / 2, layers = pathLength(1, low, high, WIDTHS[width]), rise = Math.min(34, (base - 14) / Math.max(layers, 1));
+    const chain = (low, high, base) => Array.from({ length: high - low }, (_, step) => arc("recurrent", low + step, low + step + 1, base, 13));
+
+    const stairs = (low, high, base) => {
+      const reach = (WIDTHS[width] - 1) / 2, layers = pathLength(1, low, high, WIDTHS[width]), rise = Math.min(24, STAIRS / Math.max(layers, 1));
       return Array.from({ length: layers }, (_, layer) => {
         const a = low + layer * reach, b = Math.min(a + reach, high), y = base - layer * rise;
-        return svg("g", { class: "hop" },
-          layers > 20 ? null : line(EDGE, y - rise, WIDE - EDGE, y - rise, { style: "stroke:var(--figure-grid)", "stroke-width": 1 }),
-          line(x(a), y, x(b), y - rise), dot(b, y - rise, layers > 20 ? 2 : 4, "var(--value)"));
+        return svg("g", { class: "hop windows" },
+          layers > 20 ? null : svg("line", { x1: EDGE, y1: y - rise, x2: WIDE - EDGE, y2: y - rise, style: "stroke:var(--figure-grid)" }),
+          svg("line", { x1: x(a), y1: y, x2: x(b), y2: y - rise, style: "stroke:var(--figure-ink)", "stroke-width": 2 }),
+          dot(b, y - rise, layers > 20 ? 2 : 3.5, "--figure-paper"));
       });
     };
 
+    const leap = (low, high, base) => (low === high ? [] : [arc("attention", low, high, base, Math.min(48, 10 + (x(high) - x(low)) / 4))]);
+
+    const row = (kind, told) => {
+      const { label, base } = ROWS[kind], low = Math.min(from, to), high = Math.max(from, to);
+      const small = Math.min(3, x(1) / 5);
+      return [
+        svg("text", { x: 2, y: label, "font-size": 13, style: INK }, told),
+        ...words.map((_, index) => dot(index, base, small, "--figure-paper")),
+        ...[chain, stairs, leap][kind](low, high, base),
+        dot(from, base, 5, "--figure-ink"), dot(to, base, 5, "--figure-ink")];
+    };
+
     const draw = () => {
-      const k = WIDTHS[width], base = HIGH - 16, distance = Math.abs(from - to);
-      const steps = KINDS.map((_, each) => pathLength(each, from, to, k));
-      windows.hidden = kind !== 1;
+      const k = WIDTHS[width], distance = Math.abs(from - to);
+      const told = KINDS.map((name, kind) => {
+        const steps = pathLength(kind, from, to, k), unit = kind === 1 ? "layer" : "step";
+        return `${kind === 1 ? `windows of ${k}` : name}: ${steps} ${unit}${steps === 1 ? "" : "s"}`;
+      });
       sentence.replaceChildren(...words.flatMap((word, index) => [
-        html("span", { class: index === to ? "end other" : index === from ? "end" : null, onclick: () => pick(index) }, word), " "]));
-      picture.replaceChildren(
-        ...words.map((_, index) => dot(index, base, 3, "var(--figure-paper)")), ...hops(),
-        dot(from, base, 6, "var(--key)"), dot(to, base, 6, "var(--query)"));
-      const unit = [["step", "steps"], ["layer", "layers"], ["step", "steps"]];
-      const told = KINDS.map((name, each) => `${each === 1 ? `windows of ${k}` : name}: ${steps[each]} ${unit[each][steps[each] === 1 ? 0 : 1]}`);
-      picture.setAttribute("aria-label", `${words.length} words as dots in a row, and the way from ${plain(words[from])} to ${plain(words[to])}: ${told[kind]}.`);
+        html("span", { class: index === to || index === from ? "end" : null, onclick: () => pick(index) }, word), " "]));
+      picture.replaceChildren(...KINDS.flatMap((_, kind) => row(kind, told[kind])));
+      picture.setAttribute("aria-label", `${words.length} words as dots in a row, three times, and three ways from ${plain(words[from])} to ${plain(words[to])}: ${told.join(", ")}.`);
       output.textContent = `${plain(words[from])} and ${plain(words[to])} stand ${distance} apart. ${told.join(" · ")}.`;
-      more.shown.textContent = middle;
-      first.shown.textContent = plain(words[from]);
-      second.shown.textContent = plain(words[to]);
-      more.input.value = middle; first.input.value = from; second.input.value = to;
+      more.show(middle, `${words.length} words`);
+      first.show(from, plain(words[from]));
+      second.show(to, plain(words[to]));
     };
 
     root.replaceChildren(
       head("Path explorer", "W01a"),
       html("div", { class: "widget-controls" },
         choices("Text", TEXTS.map(({ name }) => name), text, (index) => { text = index; load(); }),
-        choices("The way goes by", KINDS, kind, (index) => { kind = index; draw(); }), windows),
+        choices("Window", WIDTHS.map(String), width, (index) => { width = index; draw(); })),
       sentence,
       html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture),
         html("div", { class: "side sliders" }, more.node, first.node, second.node)), output);
@@ -169,29 +179,29 @@
       const beyond = !powers && reached > 2;
       picture.replaceChildren(...axes(),
         svg("polyline", { points: points.join(" "), style: "fill:none;stroke:var(--figure-ink)", "stroke-width": 2.5 }),
-        svg("circle", { cx: x(1), cy: y(reached), r: 6, style: `fill:var(${beyond ? "--mistake" : "--figure-paper"});stroke:var(--figure-ink)`, "stroke-width": 2 }));
+        svg("circle", { cx: x(1), cy: y(reached), r: 6, style: `fill:var(${beyond ? "--figure-ink" : "--figure-paper"});stroke:var(--figure-ink)`, "stroke-width": 2 }));
       const told = `w to the power of T − 1 = ${weight.toFixed(2)}^${length - 1} = ${digits(reached)}`;
       picture.setAttribute("aria-label", `A curve from word 1 to word ${length}: what a change of that word's state does to the last state. At word 1: ${told}.`);
       output.textContent = `Word 1: ${told}${beyond ? ", above the picture" : ""}.`;
-      w.shown.textContent = weight.toFixed(2);
-      T.shown.textContent = length;
+      w.show(weight, weight.toFixed(2));
+      T.show(length, String(length));
     };
 
     root.replaceChildren(
       head("Gradient meter", "W01b"),
-      html("div", { class: "widget-controls" }, w.node, T.node,
+      html("div", { class: "widget-controls" },
         choices("Scale", ["plain", "powers of ten"], 0, (index) => { powers = index === 1; draw(); })),
-      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture)), output);
+      html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture),
+        html("div", { class: "side sliders" }, w.node, T.node)), output);
     draw();
   };
 
   const STYLE = `
     .widget .path-words { line-height: 1.7; margin: 0 0 0.6rem; }
     .widget .path-words span { cursor: pointer; padding: 0 0.1rem; }
-    .widget .path-words .end { font-weight: 700; text-decoration: underline; text-decoration-thickness: 0.2em; text-decoration-color: var(--key); text-underline-offset: 0.18em; }
-    .widget .path-words .other { text-decoration-color: var(--query); }
-    .widget .sliders label { display: block; }
-    .widget fieldset[hidden] { display: none; }`;
+    .widget .path-words .end { font-weight: 700; text-decoration: underline; text-decoration-thickness: 0.2em; text-underline-offset: 0.18em; }
+    .widget .sliders label, .widget .sliders input { display: block; width: 100%; }
+    .widget .sliders label { margin-bottom: 0.8rem; }`;
 
   document.addEventListener("DOMContentLoaded", () => {
     document.head.append(html("style", {}, STYLE));

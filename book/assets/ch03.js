@@ -173,7 +173,7 @@
     };
 
     root.replaceChildren(
-      html("p", { class: "widget-head" }, "Two arrows", html("span", { class: "widget-id" }, "W03a")),
+      html("p", { class: "widget-head" }, "Two arrows", " ", html("span", { class: "widget-id" }, "W03a")),
       html("div", { class: "widget-controls" }, ...STARTS.map(([label, start]) =>
         html("button", { type: "button", onclick: () => { points = start.map((point) => [...point]); draw(); } }, label))),
       html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture), html("div", { class: "side" }, fields, html("div", { style: "height:0.7rem" }), numbers, output)));

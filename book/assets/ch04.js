@@ -87,7 +87,7 @@
       slider("temperature τ", "W04a-temperature", -4, 4, 0.125, (value) => { coolness = value; }),
       html("button", { type: "button", onclick: start }, "Start again"));
     root.replaceChildren(
-      html("p", { class: "widget-head" }, "Three scores", html("span", { class: "widget-id" }, "W04a")),
+      html("p", { class: "widget-head" }, "Three scores", " ", html("span", { class: "widget-id" }, "W04a")),
       controls,
       html("div", { class: "widget-body" }, bars, html("div", { class: "side" }, table)),
       output);

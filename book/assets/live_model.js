@@ -12,6 +12,11 @@
   const JOINER = "\uffed";
   const NORM_EPSILON = 1e-5, POSITION_BASE = 10000;
   const EXTRA_LENGTH = 50; // a translation may be this much longer than its source
+  const LIKELIEST = 3; // of the words that could be written next, how many are told
+
+  // The model's own world, as `python -m book.recorded.live_model` measures it on 2,000 sentences that it never saw: none
+  // is longer, and on none is the mean log-probability of its own words lower. live_model.json has the numbers.
+  const WORLD = { mostTokens: 22, lowestMeanLog: -0.4 };
 
   // ---- reading the weights -------------------------------------------------------------------------------
 
@@ -222,23 +227,57 @@
       return wordsOf(text).flatMap((word) => (this.ids.has(word) ? [word] : spelled(word))).map((piece) => this.ids.get(piece) ?? UNK);
     }
 
+    // What is no token of its own: it is spelled, character by character. Numbers and signs as well as words.
     strangers(text) {
-      return wordsOf(text).filter((word) => !this.ids.has(word)).map((word) => word.replaceAll(JOINER, ""));
+      return [...new Set(wordsOf(text).filter((word) => !this.ids.has(word)).map((word) => word.replaceAll(JOINER, "")))];
     }
 
-    // Greedily, the likeliest token at each step. Returns tokens read and written, and weights (written, read).
+    // The text with words that are known in another case only (WINDOWS, anna) written in that case.
+    inKnownCase(text) {
+      return text.replace(/[\p{L}\p{N}_]+/gu, (word) => {
+        const lower = word.toLowerCase(), name = lower.charAt(0).toUpperCase() + lower.slice(1);
+        return [word, lower, name].find((way) => this.ids.has(way)) ?? word;
+      });
+    }
+
+    // Why an answer to this text is not to be trusted; an empty list for a sentence of the model's own world.
+    doubts(text, { source, meanLog }) {
+      const strangers = this.strangers(text), read = source.length - 1; // without the end
+      const sentences = text.split(/[.?!]+/u).filter((part) => /[\p{L}\p{N}]/u.test(part)).length;
+      return [
+        strangers.length ? `it never saw ${strangers.map((word) => `“${word}”`).join(", ")} and reads it letter by letter` : null,
+        sentences > 1 ? "it learned from single sentences, and this is more than one" : null,
+        read > WORLD.mostTokens ? `it read ${read} words and marks, and never met more than ${WORLD.mostTokens} at once` : null,
+        meanLog < WORLD.lowestMeanLog ? `it gave the words that it wrote ${Math.round(100 * Math.exp(meanLog))} % on average, far less than it does at home` : null,
+      ].filter(Boolean);
+    }
+
+    // The tokens that could stand at this place and their probabilities, the likeliest first.
+    likeliest(logits) {
+      const shares = softmax(logits), ids = [...logits.keys()].sort((one, other) => logits[other] - logits[one]);
+      return ids.slice(0, LIKELIEST).map((id) => [id, shares[id]]);
+    }
+
+    // Greedily, the likeliest token at each step. Returns tokens read and written, weights (written, read), for each
+    // token written the likeliest three, and the mean log-probability of what was written.
     translate(text) {
       const source = this.tokenize(text).slice(0, this.config.max_length - 1).concat(EOS);
-      const state = this.encode(source), written = [], weights = [];
+      const state = this.encode(source), written = [], weights = [], likeliest = [];
       const longest = Math.min(source.length + EXTRA_LENGTH, this.config.max_length);
       for (let token = BOS; token !== EOS && written.length < longest;) {
         const { logits, looked } = this.step(token, state);
-        token = logits.indexOf(logits.reduce((best, logit) => Math.max(best, logit), -Infinity));
+        const best = this.likeliest(logits);
+        [[token]] = best;
         written.push(token);
         weights.push(looked);
+        likeliest.push(best);
       }
-      const ordinary = written.filter((id) => id >= SPECIALS).map((id) => this.tokens[id]);
-      return { translation: together(ordinary), source: source.map((id) => this.tokens[id]), target: written.map((id) => this.tokens[id]), weights };
+      const name = (id) => this.tokens[id];
+      return {
+        translation: together(written.filter((id) => id >= SPECIALS).map(name)), source: source.map(name), target: written.map(name), weights,
+        likeliest: likeliest.map((best) => best.map(([id, share]) => [name(id), share])),
+        meanLog: likeliest.reduce((sum, [[, share]]) => sum + Math.log(share) / written.length, 0),
+      };
     }
   }
 
@@ -259,5 +298,5 @@
     return loading;
   };
 
-  window.liveModel = { load };
+  window.liveModel = { load, WORLD };
 })();

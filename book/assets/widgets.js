@@ -54,7 +54,7 @@
         html("span", {}, label))));
   };
 
-  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
 
   // ---- W05a: drag the words of a sentence, watch one of them move ----------------------------------------
 
@@ -215,7 +215,7 @@
     const cell = (row, column) => {
       const number = values[row][column];
       const isChosen = chosen && chosen[0] === row && chosen[1] === column;
-      const shade = heat ? `background:color-mix(in srgb, #0072b2 ${Math.round(number * 100)}%, var(--figure-paper));${number >= 0.8 ? "color:#fff" : ""}` : null;
+      const shade = heat ? `background:color-mix(in srgb, #0072b2 ${Math.round(number * 100)}%, var(--figure-paper));color:${number >= 0.92 ? "#fff" : "var(--on-weight)"}` : null;
       const attributes = { class: [mark(row, column), isChosen ? "chosen" : ""].join(" ").trim() || null, style: shade };
       if (onPick) {
         Object.assign(attributes, {

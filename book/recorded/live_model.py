@@ -1,117 +1,50 @@
-"""Pack a trained translator for a reader's browser: live_model_weights.js, which chapter 00 loads on a click.
+"""Pack a trained translator for a reader's browser: what chapter 00 loads on a click.
 
     python -m transformer_ref train
     python -m book.recorded.live_model --checkpoint build/translator
 
-Run it again after every training that the book should show. It writes book/assets/live_model_weights.js, and beside
-this program live_model.json: how the packed model does, and what it says about a few sentences. Half a minute on one
-core.
+Run it again after every training that the book should show. It writes transformer_ref/pretrained/
+live_model_weights.js (`transformer_ref.live_model` says how), and beside this program live_model.json: how the packed
+model does, and what it says about a few sentences. Half a minute on one core.
 
-Each row of a matrix is stored in whole numbers from -127 to 127 and one scale; biases and norms stay float32. The
-browser's side is book/assets/live_model.js, and a test holds it equal to this one.
+The browser's side is book/assets/live_model.js, and a test holds it equal to this one.
 """
 
 import argparse
-import base64
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from transformer_ref.config import DecodingConfig, ModelConfig
+from transformer_ref.config import DecodingConfig
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.evaluation import exact_match, sense_accuracy
+from transformer_ref.live_model import PREFIX, SUFFIX, WEIGHTS, Packed, pack, unpack
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.special_tokens import SPECIAL_TOKENS
-from transformer_ref.text.tokenizer import WordTokenizer, tokenizer_from_json
+from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.checkpoint import load_checkpoint
 from transformer_ref.translate import Translator
 
-WEIGHTS = Path(__file__).resolve().parents[1] / "assets" / "live_model_weights.js"
 RECORD = Path(__file__).with_suffix(".json")
-PREFIX, SUFFIX = "window.liveModelWeights = ", ";\n"
-LARGEST = 127  # of a signed byte, leaving out -128 so that both signs reach equally far
-TIED = ("target_embedding.table", "output.weight")  # the same tensor as source_embedding.table
 SHOWN = (
     "I closed the windows.",
     "I bought new windows for my computer.",
     "She visited the bank near the river.",
     "We cleaned the old keys of the house.",
 )
-
-
-class Packed(NamedTuple):
-    """What the browser receives, read back: a model in evaluation mode and the tokenizer of both its sides."""
-
-    model: Transformer
-    tokenizer: WordTokenizer
-
-
-def pack(model: Transformer, tokenizer: WordTokenizer) -> dict[str, Any]:
-    """Return the model as plain values, ready for JSON; its numbers are the bytes of `data`, in base64.
-
-    Every number that is stored as float32 comes first, in the order of `tensors`: a matrix's scales, one a row, or a
-    vector itself. The matrices' signed bytes follow in the same order, row by row. Little-endian.
-    Raises ValueError for a model without tied embeddings.
-    """
-    if not model.config.tie_embeddings:
-        raise ValueError("model: expected tied embeddings, got three tables")
-    tensors = [(name, tensor.float()) for name, tensor in model.state_dict().items() if name not in TIED]
-    floats, bytes_ = [], []
-    for _, tensor in tensors:
-        if tensor.dim() == 1:
-            floats.append(tensor)
-            continue
-        scale = tensor.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / LARGEST  # (row, 1)
-        floats.append(scale.flatten())
-        bytes_.append((tensor / scale).round().to(torch.int8).flatten())
-    data = torch.cat(floats).numpy().astype("<f4").tobytes() + torch.cat(bytes_).numpy().tobytes()
-    return {
-        "config": model.config.to_dict(),
-        "tokens": list(tokenizer.vocabulary.tokens),
-        "tensors": [[name, list(tensor.shape)] for name, tensor in tensors],
-        "data": base64.b64encode(data).decode(),
-    }
-
-
-def unpack(packed: dict[str, Any]) -> Packed:
-    """Return the model that `pack` described, with the rounded weights that the browser computes with."""
-    config = ModelConfig.from_dict(packed["config"])
-    data = bytearray(base64.b64decode(packed["data"]))
-    first = sum(shape[0] for _, shape in packed["tensors"])  # a scale a row, or a number
-    floats = torch.frombuffer(data, dtype=torch.float32, count=first)
-    bytes_ = torch.frombuffer(data, dtype=torch.int8, offset=4 * first)
-    weights: dict[str, Tensor] = {}
-    for name, shape in packed["tensors"]:
-        own, floats = floats[: shape[0]], floats[shape[0] :]
-        if len(shape) == 2:
-            rows, bytes_ = bytes_[: shape[0] * shape[1]].view(shape), bytes_[shape[0] * shape[1] :]  # (row, column)
-            own = rows * own[:, None]  # (row, column)
-        weights[name] = own
-    weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
-    model = Transformer(config)
-    model.load_state_dict(weights)
-    description = {"kind": "word", "tokens": packed["tokens"][len(SPECIAL_TOKENS) :]}
-    tokenizer = tokenizer_from_json(json.dumps(description))
-    assert isinstance(tokenizer, WordTokenizer)
-    return Packed(model.eval(), tokenizer)
-
-
-def read_weights(path: Path = WEIGHTS) -> dict[str, Any]:
-    """Return what the script that the browser loads holds."""
-    return json.loads(path.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX))
+LIKELIEST = 3  # of the words that could be written next, how many the page shows
 
 
 @torch.inference_mode()
 def looked_at(packed: Packed, text: str) -> dict[str, Any]:
-    """Return a sentence's tokens, its translation, and for each token written the shares of the tokens read.
+    """Return a sentence's tokens, its translation, and for each token written where it looked and what was likely.
 
-    The shares are the cross-attention weights of the decoder's last layer, the mean over its heads.
+    weights: the shares of the tokens read, cross-attention of the decoder's last layer, the mean over its heads.
+    likeliest: the three likeliest tokens at this place and their probabilities.
     """
     model, tokenizer = packed
     source = [*tokenizer.encode(text), model.config.eos]
@@ -119,12 +52,48 @@ def looked_at(packed: Packed, text: str) -> dict[str, Any]:
     target_ids = greedy_decode(model, source_ids, len(source) + DecodingConfig.extra_length)  # (1, target)
     decoded = model.decode(target_ids[:, :-1], model.encode(source_ids), need_weights=True)
     weights = decoded.cross_weights[-1][0].mean(dim=0)  # (target, source)
+    shares, ids = model.logits(decoded.hidden)[0].softmax(-1).topk(LIKELIEST)  # (target, LIKELIEST), twice
+    names = tokenizer.vocabulary.tokens
     return {
         "text": text,
         "translation": tokenizer.decode(target_ids[0].tolist()),
-        "source": [tokenizer.vocabulary.tokens[id] for id in source],
-        "target": [tokenizer.vocabulary.tokens[id] for id in target_ids[0, 1:].tolist()],
+        "source": [names[id] for id in source],
+        "target": [names[id] for id in target_ids[0, 1:].tolist()],
         "weights": [[round(share, 3) for share in row] for row in weights.tolist()],
+        "likeliest": [
+            [[names[id], round(share, 4)] for id, share in zip(*step, strict=True)]
+            for step in zip(ids.tolist(), shares.tolist(), strict=True)
+        ],
+    }
+
+
+@torch.inference_mode()
+def sureness(packed: Packed, texts: list[str]) -> list[float]:
+    """Return for each text the mean log-probability of the tokens that the model writes for it, greedily."""
+    model, tokenizer = packed
+    means = []
+    for start in range(0, len(texts), 100):
+        ids = [[*tokenizer.encode(text), model.config.eos] for text in texts[start : start + 100]]
+        source_ids = pad_sequences(ids, model.config.pad)  # (batch, source)
+        target_ids = greedy_decode(model, source_ids, source_ids.shape[1] + DecodingConfig.extra_length)
+        logs = model(source_ids, target_ids[:, :-1]).log_softmax(-1)  # (batch, target, vocabulary)
+        logs = logs.gather(-1, target_ids[:, 1:, None])[:, :, 0]  # (batch, target)
+        written = target_ids[:, 1:] != model.config.pad  # (batch, target)
+        means += ((logs * written).sum(1) / written.sum(1)).tolist()
+    return means
+
+
+def calibrated(packed: Packed) -> dict[str, Any]:
+    """Return how unsure and how long the model's own world is at most: all sentences that it was not trained on.
+
+    The page calls an answer "outside its world" beyond these; live_model.js holds both numbers, rounded.
+    """
+    corpus = build_corpus(train=0)
+    texts = [pair.english for pair in (*corpus.test, *corpus.held_out)]
+    return {
+        "sentences": len(texts),
+        "lowest_mean_log": round(min(sureness(packed, texts)), 3),
+        "most_tokens": max(len(packed.tokenizer.encode(text)) for text in texts),
     }
 
 
@@ -181,6 +150,7 @@ def main() -> None:
         "tokens": len(described["tokens"]),
         "moved_by_rounding": round(largest_gap(model, packed), 3),
         "scores": judged(packed),
+        "world": calibrated(packed),
         "sentences": [looked_at(packed, text) for text in SHOWN],
     }
     write(WEIGHTS, script)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from autograder.catalogue import find_assignment
 from autograder.catalogue.ch01_why_attention.path_length import path_length
 from book.recorded import alignment, bottleneck
 
@@ -20,7 +21,24 @@ WORKED_EXAMPLES = {
     "the gradient norms": [r"T = 6: +0\.590 0\.656 0\.729 0\.810 0\.900 1\.000"],
     "looking back": [r"word 1 +1\.500 +1\.810 +6\.112 +0\.859", r"context = \(0\.859, 0\.281\)"],
     "the paths": [r" 1 and 50: +recurrent 49 +windows of 3 49 +of 7 17 +attention 1", r" 7 and +7: +recurrent +0"],
+    "a nudge": [r"difference divided by nudge: 0\.729", r"nudge the second number: first moves 3\.00, second 1\.00"],
+    "the longest arrow": [
+        r"most stretched: the arrow at 58 degrees, to 1\.618",
+        r"T = 4: +3\.303 2\.414 1\.618 1\.000",
+    ],
     "the costs": [r"50 +0\.00128 +0\.01311", r"4,096 +8\.58993 +1\.07374"],
+    "a whole layer": [r"50 +55\.0 +26\.2 +104\.9", r"1,024 +2,147\.5 +536\.9 +2,147\.5"],
+    "a real RNN": [
+        r"RNN +1e-18",
+        r"RNN, orthogonal W +\de-07",
+        r"gate near 0\.95 +4e-01 +3e-01 +4e-01",
+        r"longest arrow 1e-12",
+    ],
+    "a score for pads": [
+        r"score 0 +\[0\.753, 0\.123, 0\.123\]",
+        r"score -inf \[0\.859, 0\.141, 0\.0\]",
+        r"pads +\[nan",
+    ],
 }
 
 
@@ -29,6 +47,31 @@ def test_the_worked_numbers_come_out_of_the_cells(book, example):
     printed = "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
     for pattern in WORKED_EXAMPLES[example]:
         assert re.search(pattern, printed), f"{example}: {pattern} is nowhere in the outputs"
+
+
+def test_the_boxes_of_the_exercises_stand_in_the_order_of_their_numbers(book):
+    titles = [node.get_text() for node in book.soup(CHAPTER).select(".your-turn .admonition-title")]
+    numbers = [re.search(r"01\.\d", title)[0] for title in titles]
+    assert numbers == [exercise.number for exercise in find_assignment(CHAPTER).exercises]
+
+
+def test_the_reading_and_the_exercises_take_the_time_that_the_page_announces(book):
+    told = re.search(r"(\d+) minutes to read, (\d+) for five exercises", book.soup(CHAPTER).get_text())
+    assert int(told[2]) == sum(exercise.minutes for exercise in find_assignment(CHAPTER).exercises)
+
+
+def test_what_the_page_says_of_the_bottleneck_is_in_the_record():
+    page = (RECORDED.parent / f"{CHAPTER}.md").read_text(encoding="utf-8")
+    accuracy = json.loads((RECORDED / "bottleneck.json").read_text(encoding="utf-8"))["accuracy"]
+    narrow, wide, looks = accuracy.values()
+    assert (
+        f"{narrow[15]:.0%} arrive with 32".replace("%", " %") in page
+        and f"{wide[15]:.0%} with 64".replace("%", " %") in page
+    )
+    assert wide[7] == pytest.approx(0.8, abs=0.03) and 0.5 < narrow[7] < 0.6  # "a fifth", "nearly half" is lost
+    assert set(looks[:16]) == {1.0}
+    half = [next(length for length, share in enumerate(row, 1) if share < 0.5) for row in (narrow, wide)]
+    assert half[1] - half[0] == 3  # "three more words"
 
 
 def test_the_record_of_the_bottleneck_is_one_its_program_would_write():
@@ -79,15 +122,15 @@ def choose(page: Page, widget: str, label: str) -> None:
 
 @pytest.mark.browser
 def test_the_path_explorer_counts_as_the_exercise_does(chapter):
-    choose(chapter, "W01a", "windows")
     for text, width in itertools.product(("person", "boy", "Wicked"), (3, 5, 7)):
         choose(chapter, "W01a", text)
         choose(chapter, "W01a", str(width))
         told = chapter.locator("#W01a output").inner_text()
         apart = int(re.search(r"stand (\d+) apart", told)[1])
         for kind, name in (("recurrent", "recurrent"), ("window", f"windows of {width}"), ("attention", "attention")):
-            assert f"{name}: {path_length(kind, 0, apart, width)} " in told, (text, width)
-        assert chapter.locator("#W01a .hop").count() == path_length("window", 0, apart, width), (text, width)
+            steps = path_length(kind, 0, apart, width)
+            assert f"{name}: {steps} " in told, (text, width)
+            assert chapter.locator(f"#W01a .hop.{name.split()[0]}").count() == steps, (text, width)
 
 
 @pytest.mark.browser

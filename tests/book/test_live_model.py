@@ -5,9 +5,11 @@ import math
 
 import pytest
 import torch
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from book.recorded import live_model
+from transformer_ref import live_model as read_back
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.model.transformer import Transformer
@@ -19,8 +21,8 @@ STRANGE = ["Hello, world!", "WINDOWS?", "I can't  see l'amico\u2019s \u201cna\u0
 
 
 @pytest.fixture(scope="module")
-def packed() -> live_model.Packed:
-    return live_model.unpack(live_model.read_weights())
+def packed() -> read_back.Packed:
+    return read_back.unpack(read_back.read_weights())
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +55,8 @@ def small_model(norm_first: bool = True) -> tuple[Transformer, WordTokenizer]:
 
 def test_a_packed_model_comes_back_within_half_a_step_of_rounding():
     model, tokenizer = small_model()
-    described = json.loads(json.dumps(live_model.pack(model, tokenizer)))
-    back = live_model.unpack(described)
+    described = json.loads(json.dumps(read_back.pack(model, tokenizer)))
+    back = read_back.unpack(described)
     assert back.tokenizer.to_json() == tokenizer.to_json()
     assert back.model.config == model.config
     for name, weight in model.state_dict().items():
@@ -66,22 +68,34 @@ def test_a_model_with_three_tables_is_refused_by_name():
     model, tokenizer = small_model()
     untied = Transformer(ModelConfig.from_dict(model.config.to_dict() | {"tie_embeddings": False}))
     with pytest.raises(ValueError, match="tied embeddings"):
-        live_model.pack(untied, tokenizer)
+        read_back.pack(untied, tokenizer)
 
 
 def test_the_weights_stay_within_their_budget_and_are_plain_ascii():
-    data = live_model.WEIGHTS.read_bytes()
+    data = read_back.WEIGHTS.read_bytes()
     assert len(data) < BUDGET
     assert data.isascii()
 
 
 def test_the_record_shows_what_the_packed_model_writes(packed, record):
-    assert record["bytes"] == live_model.WEIGHTS.stat().st_size
+    assert record["bytes"] == read_back.WEIGHTS.stat().st_size
     assert record["tokens"] == packed.tokenizer.size
     for sentence in record["sentences"]:
         again = live_model.looked_at(packed, sentence["text"])
         assert again["translation"] == sentence["translation"]
         assert torch.allclose(torch.tensor(again["weights"]), torch.tensor(sentence["weights"]), atol=2e-3)
+        for ours, theirs in zip(again["likeliest"], sentence["likeliest"], strict=True):
+            assert ours[0][0] == theirs[0][0] and math.isclose(ours[0][1], theirs[0][1], abs_tol=2e-3)
+
+
+def test_the_record_of_the_model_s_world_holds_for_sentences_it_never_saw(packed, record):
+    corpus = build_corpus(train=0)
+    texts = [pair.english for pair in (*corpus.test, *corpus.held_out)]
+    assert record["world"]["sentences"] == len(texts)
+    assert record["world"]["most_tokens"] == max(len(packed.tokenizer.encode(text)) for text in texts)
+    assert min(live_model.sureness(packed, texts[::40])) >= record["world"]["lowest_mean_log"] - 2e-3
+    alone = live_model.sureness(packed, texts[:1])
+    assert math.isclose(live_model.sureness(packed, texts[:5])[0], alone[0], abs_tol=1e-5)  # pads count for nothing
 
 
 def test_the_chapter_s_story_holds_for_this_model(record):
@@ -130,8 +144,8 @@ def test_the_browser_s_logits_are_torch_s(live, packed, texts):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_the_browser_computes_deeper_stacks_and_both_placements_of_the_norm(live, norm_first):
     model, tokenizer = small_model(norm_first)
-    described = live_model.pack(model, tokenizer)
-    back = live_model.unpack(described).model
+    described = read_back.pack(model, tokenizer)
+    back = read_back.unpack(described).model
     source, target = [5, 9, 7, 2], [1, 8, 6]
     logits = live.evaluate(
         "([packed, source, target]) => { const model = new loaded.constructor(packed), state = model.encode(source);"
@@ -150,6 +164,48 @@ def test_the_browser_writes_what_torch_writes_and_looks_where_torch_looks(live, 
         theirs = live_model.looked_at(packed, text)
         assert (ours["translation"], ours["target"]) == (theirs["translation"], theirs["target"])
         assert torch.allclose(torch.tensor(ours["weights"]), torch.tensor(theirs["weights"]), atol=2e-3)
+        assert math.isclose(ours["meanLog"], live_model.sureness(packed, [text])[0], abs_tol=2e-3)
+        for step, expected in zip(ours["likeliest"], theirs["likeliest"], strict=True):
+            assert [share for _, share in step] == pytest.approx([share for _, share in expected], abs=2e-3)
+
+
+# What a reader types, whether the page should call the answer outside the model's world, and a word of the reason.
+TYPED = {
+    "I closed the windows.": "",
+    "i closed the windows": "",
+    "I CLOSED THE WINDOWS.": "",
+    "we met ANNA and marco near the river.": "",
+    "closed windows the I": "",  # a fluent answer to no sentence: the page says that it cannot notice this
+    "My name is Ada Lovelace.": "“Ada”",
+    "She bought 12 keys.": "“12”",
+    "\U0001f642\U0001f642": "“\U0001f642”",
+    "...": "on average",
+    "the the the the the": "on average",
+    "Is the door open?": "on average",
+    "I closed the windows. I bought new windows for my computer.": "more than one",
+    " and ".join(["I closed the windows"] * 5): "never met",
+}
+
+
+@pytest.mark.browser
+def test_what_is_outside_the_model_s_world_is_called_so_and_what_is_inside_is_not(live, texts):
+    judge = "text => { const read = loaded.inKnownCase(text); return loaded.doubts(read, loaded.translate(read)); }"
+    for text, reason in (TYPED | dict.fromkeys(texts[: -len(STRANGE)], "")).items():
+        doubts = live.evaluate(judge, text)
+        assert bool(doubts) == bool(reason) and reason in "; ".join(doubts), text
+
+
+@pytest.mark.browser
+def test_the_page_draws_its_lines_right_beyond_the_model_s_world(live, record):
+    lines, world = live.evaluate("liveModel.WORLD"), record["world"]
+    assert lines["mostTokens"] == world["most_tokens"]
+    assert world["lowest_mean_log"] - 0.1 < lines["lowestMeanLog"] < world["lowest_mean_log"]
+
+
+@pytest.mark.browser
+def test_a_known_word_in_another_case_is_read_as_the_known_one(live):
+    said = {"I CLOSED THE WINDOWS.": "I closed the windows.", "anna likes Windows": "Anna likes Windows", "Ada": "Ada"}
+    assert {text: live.evaluate("text => loaded.inKnownCase(text)", text) for text in said} == said
 
 
 @pytest.fixture
@@ -181,11 +237,83 @@ def test_a_typed_sentence_is_translated_from_the_disk_as_well(book, visit, recor
     assert all(math.isclose(one, other, abs_tol=0.006) for one, other in zip(shares, expected, strict=True))
 
 
+def ask(page: Page, text: str) -> None:
+    page.fill("#live-text", text)
+    page.locator("#live-text").press("Enter")
+    expect(page.locator(".live-form button")).to_be_enabled()
+    expect(page.get_by_role("status").filter(has_text="ms, here, by this page")).to_be_visible()
+
+
 @pytest.mark.browser
-def test_a_word_it_never_saw_is_named(chapter):
-    chapter.fill("#live-text", "Gwendolyn closed the windows.")
-    chapter.locator(".live-form button").click()
-    expect(chapter.locator(".live-note")).to_contain_text("It has never seen \u201cGwendolyn\u201d")
+def test_an_answer_that_is_not_to_be_trusted_bears_a_seal_and_the_next_good_one_does_not(chapter):
+    seal, note = chapter.locator(".live-seal"), chapter.locator("#live-translator [role=status]")
+    expect(seal).to_be_hidden()
+    ask(chapter, "Gwendolyn closed the windows.")
+    expect(seal).to_contain_text("outside its world")
+    expect(note).to_contain_text("Outside its world: it never saw “Gwendolyn”")
+    ask(chapter, "I CLOSED THE WINDOWS.")
+    expect(seal).to_be_hidden()
+    expect(note).to_contain_text("Read as “I closed the windows.”")
+
+
+@pytest.mark.browser
+def test_an_emptied_field_takes_its_translation_with_it(chapter):
+    ask(chapter, "My name is Ada.")
+    chapter.fill("#live-text", " ")
+    expect(chapter.locator("#live-translator output")).to_be_empty()
+    for gone in (".live-seal", ".looked", ".likely"):
+        expect(chapter.locator(gone)).to_be_hidden()
+
+
+@pytest.mark.browser
+def test_a_chosen_step_shows_the_words_that_could_have_stood_there(chapter, record):
+    sentence = record["sentences"][1]
+    ask(chapter, sentence["text"])
+    windows = sentence["target"].index("Windows")
+    chapter.locator(".looked tbody button").nth(windows).press("Enter")
+    assert chapter.evaluate("document.activeElement.textContent") == "Windows"
+    before = " ".join(sentence["target"][:windows])
+    expect(chapter.locator(".likely p")).to_have_text(f"What could follow “{before}”?")
+    (name, share), *_ = sentence["likeliest"][windows]
+    expect(chapter.locator(".likely li").first).to_have_text(f"{name} {share:.1%}".replace("%", " %"))
+    assert chapter.locator(".looked tr.chosen").count() == 1
+
+
+@pytest.mark.browser
+def test_at_first_the_least_sure_step_is_shown(chapter, record):
+    sentence = record["sentences"][2]
+    ask(chapter, sentence["text"])
+    shares = [step[0][1] for step in sentence["likeliest"]]
+    chosen = chapter.locator(".looked tbody tr").evaluate_all("rows => rows.findIndex(row => row.matches('.chosen'))")
+    assert shares[chosen] == min(shares)
+
+
+@pytest.mark.browser
+def test_the_words_that_it_is_said_to_know_are_known(chapter, packed):
+    ask(chapter, "I closed the windows.")
+    words = " ".join(chapter.locator(".live-known dd").all_text_contents()).split()
+    assert len(words) >= 30
+    assert [word for word in words if word not in packed.tokenizer.vocabulary] == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_after_use(address, visit, width, theme):
+    page = visit(f"{address}/{CHAPTER}.html", width, theme).page
+    for text in ("I bought new windows for my computer.", "My name is Ada Lovelace."):
+        ask(page, text)
+        page.evaluate("document.querySelectorAll('#live-translator details').forEach(fold => fold.open = true)")
+        found = Axe().run(page, context="#live-translator").response["violations"]
+        assert not [(rule["id"], [node["html"][:160] for node in rule["nodes"][:3]]) for rule in found]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_below_the_translator_jumps_when_it_is_drawn(address, visit, width):
+    page = visit(f"{address}/{CHAPTER}.html", width).page
+    drawn = "document.querySelector('#live-translator').getBoundingClientRect().height"
+    empty = "(document.querySelector('#live-translator').replaceChildren(), " + drawn + ")"
+    assert abs(page.evaluate(drawn) - page.evaluate(empty)) < 24
 
 
 @pytest.mark.browser

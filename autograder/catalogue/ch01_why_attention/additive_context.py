@@ -13,7 +13,7 @@ from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 
-LOOK_BACK, PADDING = sections("look-back padding")
+LOOK_BACK, SHARES = sections("look-back shares")
 SHARED_OUT = sums_to_one("the weights of a sentence sum to 1", part=1)
 BY_HAND = (
     torch.tensor([[0.5]]),
@@ -133,27 +133,27 @@ EXERCISE = Exercise(
         wrong("dot product instead", RIGHT.but(SCORES, "(answers @ asks.mT).squeeze(2)"), LOOK_BACK,
               """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and weighed
               by va."""),
-        wrong("pads get weight", UNMASKED, PADDING,
+        wrong("pads get weight", UNMASKED, SHARES,
               """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
               of the 1.""", quotes=on_pads),
-        wrong("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), PADDING,
+        wrong("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
               """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
               words. The weight must be 0, not the state.""", quotes=on_pads),
-        wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), PADDING,
+        wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
               "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.", quotes=on_pads),
-        wrong("masked after the softmax", RIGHT.but(WORDS, "scores"), PADDING,
+        wrong("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
               """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them out
               of the *scores*.""", quotes=weight_sums),
-        wrong("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), PADDING,
+        wrong("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), SHARES,
               """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
               nothing?""", quotes=on_pads),
-        wrong("NaN where nothing may be attended", RIGHT.without(ZEROS), PADDING,
+        wrong("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
               """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights of 0
               and a context of 0."""),
-        wrong("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), PADDING,
+        wrong("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
               """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share the
               1 after all; there the weights should be 0."""),
-        wrong("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), PADDING,
+        wrong("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
               """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to the
               scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
         wrong("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,

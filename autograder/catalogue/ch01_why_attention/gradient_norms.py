@@ -109,10 +109,10 @@ EXERCISE = Exercise(
               """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
               first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
         wrong("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
-              "The largest row sum is a norm too, but another one. The spectral norm is the largest singular value.", quotes=yours),
+              "The largest row sum is a norm too, but another one. The spectral norm is how far the most stretched arrow is stretched.", quotes=yours),
         wrong("largest number", RIGHT.but(NORM, "power.abs().max()"), GRADIENT,
-              """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the largest
-              singular value.""", quotes=yours),
+              """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the length of
+              the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
         wrong("smallest singular value", RIGHT.but("(power, 2)", "(power, -2)"), GRADIENT,
               "That is the *smallest* singular value: the direction that is squeezed most. The spectral norm is the largest.",
               quotes=yours),

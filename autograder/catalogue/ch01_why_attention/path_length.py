@@ -103,7 +103,7 @@ EXERCISE = Exercise(
               """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side bring
               you on.""", quotes=said),
         wrong("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
-              """49 words at 3 a layer: after 16 layers one word is still missing. A layer that is used in part is still a
+              """Words 49 apart, 3 a layer: after 16 layers one step is still missing. A layer that is used in part is still a
               layer.""", quotes=said),
         wrong("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
               "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",

@@ -1,0 +1,224 @@
+"""What an answer in a notebook needs to stand alone: its own definitions, those it uses, and their imports."""
+
+import ast
+import re
+import symtable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder import course
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.course import CHECK_SUFFIX
+from transformer_ref import mine
+
+LEFT_OUT = ("solutions", "classroom", "build", "site-packages")  # folders that hold nobody's own notebooks
+MARKS = re.compile(
+    r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?|^[ \t]*# TODO: write your answer here.*\n?", re.MULTILINE
+)
+MAGIC = re.compile(r"^[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement at the outermost level of a cell, with the comments above it.
+
+    cell: the cell's grade id, or "". binds, needs: names that it gives and takes; star: it binds names unknown.
+    """
+
+    text: str
+    cell: str
+    node: ast.stmt = field(compare=False, repr=False)
+    binds: frozenset[str]
+    needs: frozenset[str]
+
+    @property
+    def imports(self) -> bool:
+        return isinstance(self.node, ast.Import | ast.ImportFrom)
+
+    @property
+    def defines(self) -> bool:
+        return isinstance(self.node, SCOPES)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An exercise's answer with all that it needs, in the order of the notebook.
+
+    uses: the exercises of the same notebook whose answers it calls. given: names that it takes from the package.
+    """
+
+    exercise: Exercise
+    chapter: str
+    statements: tuple[Statement, ...]
+    uses: frozenset[str]
+    given: frozenset[str]
+
+
+class Unreadable(Exception):
+    """An answer that cannot be gathered; the text says why."""
+
+
+def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list[Path]]:
+    """Assignment id -> its notebooks below a folder, the likeliest first: of the right name, then the newest."""
+    by_exercise = {name: assignment for assignment in assignments for name in assignment.exercise_ids}
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*.ipynb")):
+        below = path.relative_to(folder).parts[:-1]
+        if any(part.startswith(".") or part in LEFT_OUT for part in below):
+            continue
+        try:
+            names = [name for name, _, _ in course.code_cells(course.read_notebook(path))]
+        except (course.CourseError, AttributeError, TypeError):
+            continue
+        for name in {by_exercise[name].id for name in names if name in by_exercise}:
+            found.setdefault(name, []).append(path)
+    named = {assignment.id: assignment.notebook for assignment in assignments}
+    for name, paths in found.items():
+        paths.sort(key=lambda path: (path.stem != named[name], path.parent.name != name, -path.stat().st_mtime))
+    return found
+
+
+def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise) -> Piece:
+    """What the exercise's answer needs, from a notebook's code cells as `course.code_cells` gives them.
+
+    Raises Unreadable when the notebook has no such cell, or its text is no Python.
+    """
+    source = next((source for name, source, _ in cells if name == exercise.id), None)
+    if source is None:
+        raise Unreadable("its cell is not in the notebook")
+    statements = list(_statements(exercise.id, source, strict=True))
+    before = []
+    for name, other, _ in cells:
+        if name == exercise.id + CHECK_SUFFIX:
+            break
+        if name != exercise.id and not name.endswith(CHECK_SUFFIX):
+            before += _statements(name, other, strict=False)
+    kept = _needed([*before, *statements], exercise)
+    own = {name: other.id for other in assignment.exercises for name in other.names if other is not exercise}
+    uses = frozenset(own[name] for each in kept for name in each.binds if own.get(name) == each.cell)
+    given = frozenset(name for each in kept for name in each.binds if _is_given(each))
+    return Piece(exercise, assignment.id, tuple(kept), uses, given)
+
+
+def _needed(statements: Sequence[Statement], exercise: Exercise) -> list[Statement]:
+    """The statements on which the exercise's names depend, in their order."""
+    wanted, seen, kept = list(exercise.names), set(), set()
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        places = [place for place, statement in enumerate(statements) if name in statement.binds]
+        if places and (statements[places[-1]].defines or statements[places[-1]].imports):
+            last = places[-1]  # it replaces what was called so before; what changes it afterward is kept
+            places = [place for place in places if place == last]
+        for place in places:
+            kept.add(place)
+            wanted += statements[place].needs
+        for place, statement in enumerate(statements):
+            if "*" in statement.binds or name in _changed(statement.node):
+                kept.add(place)
+                wanted += statement.needs
+    return [statements[place] for place in sorted(kept)]
+
+
+def _changed(node: ast.stmt) -> set[str]:
+    """Names of objects that a statement changes from outside, as in `SelfAttention.forward = forward`."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    roots = set()
+    for target in targets:
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+            if isinstance(target, ast.Name):
+                roots.add(target.id)
+    return roots
+
+
+def _is_given(statement: Statement) -> bool:
+    return isinstance(statement.node, ast.ImportFrom) and (statement.node.module or "").startswith("transformer_ref")
+
+
+def _from_package(statement: Statement) -> Statement:
+    """`softmax = part("softmax", USE_MINE)` as the import of the package's own; anything else as it is."""
+    match statement.node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Name(id="part"), args=[ast.Constant(value=str(asked)), *_]),
+        ) if asked in mine.GIVEN:
+            module, _, attribute = mine.GIVEN[asked].rpartition(".")
+            text = f"from {module} import {attribute}" + (f" as {name}" if name != attribute else "")
+            return Statement(text, statement.cell, ast.parse(text).body[0], frozenset([name]), frozenset())
+    return statement
+
+
+def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
+    """The outermost statements of a cell. strict: what is no Python raises Unreadable, else it is left out."""
+    text = MARKS.sub("", MAGIC.sub("", source)) if not source.lstrip().startswith("%%") else ""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError) as error:
+        if strict:
+            line = f", line {error.lineno} of the cell" if getattr(error, "lineno", None) else ""
+            raise Unreadable(f"its cell is no Python yet: {getattr(error, 'msg', error)}{line}") from error
+        return
+    lines, end = text.splitlines(), 0
+    for node in body:
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]) - 1
+        shared = first < end
+        while first > end and lines[first - 1].startswith("#"):
+            first -= 1
+        rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+        alone = not shared and (not rest or rest.startswith(b"#"))
+        segment = "\n".join(lines[first : node.end_lineno]) if alone else ast.unparse(node)
+        end = node.end_lineno
+        for part in _split(node):
+            written = segment if part is node else ast.unparse(part)
+            yield _from_package(Statement(written, cell, part, _binds(part), _needs(part)))
+
+
+def _split(node: ast.stmt) -> list[ast.stmt]:
+    """An import of several names as several imports, so that each is kept only where it is needed."""
+    if isinstance(node, ast.Import):
+        return [ast.Import([alias]) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [ast.ImportFrom(node.module, [alias], node.level) for alias in node.names]
+    return [node]
+
+
+def _binds(node: ast.stmt) -> frozenset[str]:
+    """The names that a statement gives to the notebook."""
+    if isinstance(node, SCOPES):
+        return frozenset([node.name])
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return frozenset(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    return frozenset(_stored(node))
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names bound outside of functions and classes below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, SCOPES):
+            yield child.name
+        elif isinstance(child, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in child.names)
+        elif not isinstance(child, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                yield child.id
+            yield from _stored(child)
+
+
+def _needs(node: ast.stmt) -> frozenset[str]:
+    """The names that a statement takes from outside; those local to a function are not among them."""
+    tables, found = [symtable.symtable(ast.unparse(node), "cell", "exec")], set()
+    while tables:
+        table = tables.pop()
+        outermost = table.get_type() == "module"
+        found |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced() and (outermost or symbol.is_global())
+        }
+        tables += table.get_children()
+    return frozenset(found)

@@ -1,0 +1,205 @@
+"""From gathered answers to the text of one file: imports on top, then each chapter, each part under its number."""
+
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autograder.assemble.gather import Piece, Statement
+
+HEAD = "My Transformer: what I wrote in the notebooks of Attention by Hand, chapter by chapter."
+WRITTEN = "Written by `python -m autograder assemble`"  # a file without it is nobody's to write over
+
+
+@dataclass(frozen=True)
+class Written:
+    """The text of the file. renamed: exercise id -> the helpers of its cells that are called otherwise in the file."""
+
+    text: str
+    renamed: dict[str, dict[str, str]]
+
+
+def as_file(pieces: Sequence[Piece], of: int) -> Written:
+    """The file that holds these answers, in this order. of: how many exercises there are.
+
+    Where an answer takes from the package what another answer here is, it uses that one.
+    """
+    mine = {name for piece in pieces for name in piece.exercise.names}
+    taken = dict.fromkeys(mine, "")  # name -> the code that the file gives it; an exercise's name is no helper's
+    imports: dict[str, ast.stmt] = {}
+    chapters: dict[str, list[str]] = {}
+    renamed: dict[str, dict[str, str]] = {}
+    for piece in pieces:
+        kept = [each for each in piece.statements if not _is_elsewhere(each, piece, mine)]
+        names = _other_names(kept, piece, taken)
+        part = [f"# {piece.exercise.number} {', '.join(piece.exercise.names)}"]
+        for statement in kept:
+            text = _renamed(statement.text, names)
+            if statement.imports:
+                imports.setdefault(text, ast.parse(text).body[0])
+            elif not any(text in known for known in chapters.values()):
+                part.append(text)
+        chapters.setdefault(piece.chapter, []).extend(part)
+        if names:
+            renamed[piece.exercise.id] = names
+    return Written(_laid_out(pieces, of, imports, chapters), renamed)
+
+
+def _is_elsewhere(statement: Statement, piece: Piece, mine: set[str]) -> bool:
+    """Whether a statement gives what another part of the file is."""
+    used = statement.cell in piece.uses or statement.binds <= piece.given
+    return used and bool(statement.binds & mine)
+
+
+def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str, str]) -> dict[str, str]:
+    """New names for the helpers of a piece whose name is another thing in the file already. What is given is noted."""
+    helpers = [each for each in statements if not _is_own(each, piece)]
+    names: dict[str, str] = {}
+    while True:
+        given: dict[str, str] = {}
+        for statement in helpers:
+            for name in statement.binds - {"*"}:
+                new = names.get(name, name)
+                given[new] = given.get(new, "") + _renamed(statement.text, names)
+        old_of = {new: old for old, new in names.items()}
+        clashes = [name for name, text in given.items() if taken.get(name, text) != text and name not in old_of]
+        if not clashes:
+            taken |= given
+            return names
+        names |= {name: _free(name, piece, taken) for name in clashes}  # who calls them is another text now: look again
+
+
+def _is_own(statement: Statement, piece: Piece) -> bool:
+    return statement.cell == piece.exercise.id and bool(statement.binds & set(piece.exercise.names))
+
+
+def _free(name: str, piece: Piece, taken: dict[str, str]) -> str:
+    """A name that nothing in the file has yet."""
+    chapter, number = piece.chapter.partition("_")[0], piece.exercise.number.replace(".", "_")
+    tries = (f"{name}_{suffix}" for suffix in (chapter, number, *(f"{number}_{count}" for count in range(2, 1000))))
+    return next(each for each in tries if each not in taken)
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    """The text with other names for some of what it binds or calls; it loses its comments only if it must."""
+    for old, new in names.items():
+        before, rename = ast.dump(ast.parse(text)), _Rename(old, new)
+        wanted = rename.visit(ast.parse(text))
+        if ast.dump(wanted) != before:
+            in_place = _exchanged(text, old, new, rename.places)
+            text = in_place if _says(in_place, wanted) else ast.unparse(wanted)
+    return text
+
+
+def _says(text: str, wanted: ast.Module) -> bool:
+    try:
+        return ast.dump(ast.parse(text)) == ast.dump(wanted)
+    except SyntaxError:
+        return False
+
+
+class _Rename(ast.NodeTransformer):
+    """Gives a name of the notebook another one, wherever it is not an argument of the same name.
+
+    places: line and byte of each word that has changed, before Python 3.12 not of those inside an f-string.
+    """
+
+    def __init__(self, old: str, new: str) -> None:
+        self._old, self._new = old, new
+        self.places: set[tuple[int, int]] = set()
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if node.id == self._old:
+            node.id = self._new
+            self.places.add((node.lineno, node.col_offset))
+        return node
+
+    def visit_alias(self, node: ast.alias) -> ast.alias:
+        if (node.asname or node.name) == self._old:
+            node.asname = self._new
+        return node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> ast.AST:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == self._old and node.col_offset == 0:
+            node.name = self._new
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        arguments += [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
+        if all(each.arg != self._old for each in arguments):
+            self.generic_visit(node)
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        if node.name == self._old and node.col_offset == 0:
+            node.name = self._new
+        self.generic_visit(node)
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.Global:
+        node.names = [self._new if name == self._old else name for name in node.names]
+        return node
+
+
+def _exchanged(text: str, old: str, new: str, places: set[tuple[int, int]]) -> str:
+    """The text with one word exchanged at these places and where a statement defines it; all else stays as it was."""
+    lines = text.splitlines(keepends=True)
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for before, token in reversed(list(pairwise(tokens))):
+        if token.string != old:
+            continue
+        row, column = token.start
+        line = lines[row - 1]
+        defined = before.string in ("def", "class") and not before.line[0].isspace()
+        if defined or (row, len(line[:column].encode())) in places:
+            lines[row - 1] = line[:column] + new + line[column + len(old) :]
+    return "".join(lines)
+
+
+def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], chapters: dict[str, list[str]]) -> str:
+    contents = [f"  {piece.exercise.number}  {', '.join(piece.exercise.names)}" for piece in pieces]
+    parts = [
+        '"""' + HEAD,
+        "",
+        f"{WRITTEN} from the cells that passed: {len(pieces)} of {of} exercises.",
+        "Change the notebooks and run it again, rather than this file: it is written anew each time, and never graded.",
+        "Use a part in Python with `from my_transformer import ...`; the notebooks use it where USE_MINE is True.",
+        "",
+        *contents,
+        '"""',
+    ]
+    blocks = ["\n".join(parts), *_import_blocks(imports)]
+    text = "\n\n".join(blocks)
+    for chapter, body in chapters.items():
+        text += f"\n\n\n# {'-' * 20} {chapter.replace('_', ' ', 1)} {'-' * 20}"
+        for each in body:
+            text += ("\n\n\n" if each.startswith("# ") and "\n" not in each else "\n") + each
+    return text + "\n"
+
+
+def _import_blocks(imports: dict[str, ast.stmt]) -> Iterator[str]:
+    """Python's own, libraries, the course's package; each once, names of one module on one line."""
+    groups: dict[int, list[str]] = {}
+    together: dict[tuple[int, str], list[str]] = {}
+    for text, node in imports.items():
+        if isinstance(node, ast.ImportFrom) and node.names[0].name != "*":
+            together.setdefault((_rank(node), text.split(" import ")[0]), []).append(text.split(" import ")[1])
+        else:
+            groups.setdefault(_rank(node), []).append(text)
+    for rank in sorted({*groups, *(rank for rank, _ in together)}):
+        lines = sorted(groups.get(rank, []))
+        lines += sorted(
+            f"{module} import {', '.join(sorted(names))}" for (of, module), names in together.items() if of == rank
+        )
+        yield "\n".join(lines)
+
+
+def _rank(node: ast.stmt) -> int:
+    module = (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+    root = module.partition(".")[0]
+    if root == "__future__":
+        return 0
+    return 3 if root in ("transformer_ref", "autograder") else 1 if root in sys.stdlib_module_names else 2

@@ -1,0 +1,172 @@
+"""What the end of notebook 05 calls: the learner's `SelfAttention` at work inside the trained translator.
+
+Each head of the encoder's first layer becomes a copy of the learner's class with that head's weights; everything
+around it stays the translator's. (Why there are several heads is chapter 06's question.)
+"""
+
+import inspect
+import os
+from typing import TYPE_CHECKING, Any
+
+from autograder.check import GRADED
+
+if TYPE_CHECKING:  # under grading this module is there and its imports are not
+    import torch
+    from torch import nn
+
+SENTENCE = "I bought new windows for my computer."
+SAME = 1e-3  # numbers of size 1 that went through other roundings
+
+
+class NotYet(Exception):
+    """The class cannot take its place in the translator; the text says why."""
+
+
+def translate_with_mine(text: str = SENTENCE) -> None:
+    """Print what the package's small trained translator makes of an English sentence while the notebook's own
+    `SelfAttention` computes its first encoder layer; or a sentence that says why it cannot. Never graded."""
+    if GRADED in os.environ:
+        return
+    own = inspect.currentframe().f_back.f_globals.get("SelfAttention")
+    try:
+        print(_translated(own, text))
+    except NotYet as reason:
+        print(f"✗ {reason}")
+
+
+def _translated(own: Any, text: str) -> str:
+    from transformer_ref import live_model
+    from transformer_ref.translate import Translator
+
+    if not isinstance(own, type):
+        raise NotYet("There is no class SelfAttention in this notebook yet. Run the cell of 05.5, then this one.")
+    if not isinstance(text, str) or not text.strip():
+        raise NotYet("Give it an English sentence in quotes.")
+    model, tokenizer = live_model.unpack(live_model.read_weights())
+    [before] = Translator(model, tokenizer, tokenizer).translate([text], beam=1)
+    attention, gap = transplant(own, model, [*tokenizer.encode(text), model.config.eos])
+    try:
+        [after] = Translator(model, tokenizer, tokenizer).translate([text], beam=1)
+    except NotYet:
+        raise
+    except Exception as error:  # whatever a learner's class may do with a sentence
+        raise NotYet(
+            f"Your SelfAttention stopped inside the translator with {type(error).__name__}: {error}"
+        ) from error
+    heads, (inputs, outputs) = len(attention.heads), attention.widths
+    lines = [
+        f"{heads} copies of your SelfAttention({inputs}, {outputs}, {outputs}) are now the attention of the encoder's "
+        f"first layer, one a head. They were called {attention.calls} times.",
+        f"  English      {text}",
+        f"  with yours   {after}",
+        f"  without      {before}",
+    ]
+    if gap > SAME:
+        lines.append(
+            f"✗ Given the same weights, yours differs from the translator's own attention by up to {gap:.3g}: "
+            'it computes something else. What, `check("self-attention")` may know.'
+        )
+    return "\n".join(lines)
+
+
+def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
+    """Put copies of a class into the first encoder layer of a translator, one a head.
+
+    ids: a source sentence, by which is seen whether the class computes what it should. Returns the new module and the
+    largest difference between what it says of the sentence and what the old one said. Raises NotYet.
+    """
+    import torch
+
+    layer = model.encoder.layers[0]
+    old = layer.self_attention
+    with torch.inference_mode():
+        words = model.positions(model.source_embedding(torch.tensor([ids])))  # (1, source, d_model)
+        words = layer.self_attention_residual.read(words)
+        wanted = old(words, need_weights=True).output
+        best = None
+        for made in _readings(own, old):
+            try:
+                gap = (made(words).output - wanted).abs().max().nan_to_num(float("inf")).item()
+            except NotYet:
+                raise
+            except NotImplementedError as error:
+                raise NotYet("The forward of SelfAttention is not written yet (05.5).") from error
+            except Exception as error:
+                raise NotYet(f"Your SelfAttention stopped with {type(error).__name__}: {error}") from error
+            if best is None or gap < best[1]:
+                best = made, gap
+    if best is None:
+        raise NotYet(
+            "In your SelfAttention no three projections could be found that make queries, keys and values: its check "
+            "says what it saw."
+        )
+    layer.self_attention, best[0].calls = best[0].requires_grad_(False), 0
+    return best
+
+
+def _readings(own: type, old: Any) -> "list[nn.Module]":
+    """Heads of the class that hold the old module's weights, in each way to tell which of its parameters is which.
+
+    A 1 is put after the features of each word, and the bias below each matrix, since the class may have no biases.
+    """
+    import torch
+
+    from autograder import catalogue
+    from autograder.judging import roles
+
+    d_model = old.project_query.in_features
+    d_head = d_model // old.heads
+    widths = d_model + 1, d_head
+    pairs = {"query": old.project_query, "key": old.project_key, "value": old.project_value}
+    tables = {name: torch.cat([each.weight.T, each.bias[None]]).detach() for name, each in pairs.items()}  # (in, out)
+    try:
+        shapes = {name: tuple(each.shape) for name, each in own(*widths, d_head).named_parameters()}
+    except NotImplementedError as error:
+        raise NotYet(
+            "SelfAttention is not written yet. Write it in the cell of 05.5, run that cell, then this one."
+        ) from error
+    except Exception as error:
+        raise NotYet(f"SelfAttention({d_model + 1}, {d_head}, {d_head}) cannot be made: {error}") from error
+    said = getattr(own, "roles", {})
+    found = []
+    for reading in roles.assign(shapes, catalogue.find("self-attention").roles(*widths, d_head), said):
+        copies = [own(*widths, d_head).eval() for _ in range(old.heads)]
+        for number, copy in enumerate(copies):
+            part = slice(number * d_head, (number + 1) * d_head)
+            values = roles.load(reading, shapes, {name: table[:, part] for name, table in tables.items()})
+            with torch.no_grad():
+                for name, parameter in copy.named_parameters():
+                    parameter.copy_(values.get(name, parameter))
+        found.append(_heads(copies, old.project_output, widths))
+    return found
+
+
+def _heads(copies: "list[nn.Module]", project_output: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
+    """A module that stands where the layer's attention stood."""
+    import torch
+    from torch import nn
+
+    from transformer_ref.model.attention import AttentionResult
+
+    class Heads(nn.Module):
+        """One self-attention a head, side by side; a batch of one sentence needs no mask."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads, self.project_output, self.widths = nn.ModuleList(copies), project_output, widths
+            self.calls = 0
+
+        def forward(self, x: "torch.Tensor", mask: Any = None, need_weights: bool = False) -> AttentionResult:
+            one = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)  # (batch, source, d_model + 1)
+            answers = [head(one) for head in self.heads]
+            self.calls += len(answers)
+            outputs = [answer[0] if isinstance(answer, tuple) else answer for answer in answers]
+            for output in outputs:
+                if output.shape != (*x.shape[:-1], widths[1]):
+                    raise NotYet(
+                        f"Your SelfAttention returned the shape {tuple(output.shape)} for a sentence of "
+                        f"{x.shape[1]} words where {(*x.shape[:-1], widths[1])} is needed."
+                    )
+            return AttentionResult(self.project_output(torch.cat(outputs, dim=-1)), None)
+
+    return Heads()

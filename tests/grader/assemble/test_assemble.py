@@ -1,0 +1,206 @@
+"""A learner's notebooks become one file: what stands in it, what does not and why, and that it is theirs that runs."""
+
+import json
+import runpy
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from autograder import __main__ as command_line
+from autograder import catalogue
+from autograder.assemble import gather, write
+
+ASSIGNMENTS = {assignment.id: assignment for assignment in catalogue.ASSIGNMENTS}
+
+
+def code(name: str, source: str) -> dict:
+    metadata = {"nbgrader": {"grade_id": name}} if name else {}
+    return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": [], "execution_count": None}
+
+
+def piece(exercise_id: str, *cells: tuple[str, str]) -> gather.Piece:
+    exercise = catalogue.find(exercise_id)
+    return gather.piece([(*cell, False) for cell in cells], catalogue.assignment_of(exercise), exercise)
+
+
+def run(*pieces: gather.Piece) -> tuple[dict, str]:
+    """What the file of these pieces holds once it has run, and its text."""
+    text = write.as_file(pieces, 32).text
+    space: dict = {"__name__": "my_transformer"}
+    exec(compile(text, "my_transformer.py", "exec"), space)
+    return space, text
+
+
+def test_two_helpers_of_one_name_stay_two_and_each_answer_calls_its_own():
+    first = piece(
+        "batch-matmul", ("batch-matmul", "def step(x):\n    return x + 1\ndef batch_matmul(a, b): return step(a)")
+    )
+    second = piece(
+        "dot",
+        (
+            "dot",
+            "def step(x):\n    return x * 10  # mine\n\ndef dot(a, b):\n    text = 'step'  # the step of dot\n"
+            "    inner = lambda step: step + 5\n    return step(a) + inner(0), text",
+        ),
+    )
+    space, text = run(first, second)
+    assert space["batch_matmul"](1, None) == 2
+    assert space["dot"](1, None) == (15, "step")
+    assert "# mine" in text and "# the step of dot" in text
+    assert write.as_file([first, second], 32).renamed == {"dot": {"step": "step_03"}}
+
+
+def test_who_calls_a_renamed_helper_is_another_helper_too():
+    cells = "def low(x):\n    return {}\ndef high(x):\n    return low(x) + 1\ndef {}(a, b):\n    return high(a)"
+    first = piece("batch-matmul", ("batch-matmul", cells.format("x", "batch_matmul")))
+    second = piece("dot", ("dot", cells.format("x * 100", "dot")))
+    space, _ = run(first, second)
+    assert (space["batch_matmul"](1, None), space["dot"](1, None)) == (2, 101)
+
+
+def test_one_helper_of_two_answers_stands_there_once():
+    body = "def half(x):\n    return x / 2\ndef {}(a, b):\n    return half(a)"
+    _, text = run(
+        piece("batch-matmul", ("batch-matmul", body.format("batch_matmul"))), piece("dot", ("dot", body.format("dot")))
+    )
+    assert text.count("def half") == 1
+
+
+def test_imports_stand_on_top_once_and_only_where_they_are_needed():
+    set_up = ("set-up", "import math, os\nfrom collections import Counter, deque\nimport torch")
+    _, text = run(
+        piece("batch-matmul", set_up, ("batch-matmul", "def batch_matmul(a, b):\n    return math.pi, Counter()")),
+        piece("dot", set_up, ("dot", "import math\ndef dot(a, b):\n    return math.e")),
+    )
+    assert text.count("import math\n") == 1
+    assert text.index("import math") < text.index("def batch_matmul")
+    assert not any(word in text for word in ("import os", "deque", "import torch"))
+
+
+def test_what_is_only_called_like_a_local_name_or_is_no_definition_stays_in_the_notebook():
+    set_up = ("set-up", "words = ['I']\nscale = 3")
+    answer = ("dot", "%timeit 1\nprint('tried')\ndef dot(a, b):\n    words = a\n    return words * scale\ndot(1, 2)")
+    space, text = run(piece("dot", set_up, answer))
+    assert space["dot"](2, None) == 6
+    assert "['I']" not in text and "tried" not in text and "dot(1, 2)" not in text
+
+
+def test_a_method_that_is_added_to_a_class_afterward_comes_along():
+    cell = "class SelfAttention:\n    pass\ndef forward(self):\n    return 7\nSelfAttention.forward = forward"
+    space, _ = run(piece("self-attention", ("self-attention", cell)))
+    assert space["SelfAttention"]().forward() == 7
+
+
+def test_of_two_definitions_in_one_notebook_the_last_before_the_check_counts():
+    space, text = run(
+        piece(
+            "dot",
+            ("dot", "def dot(a, b):\n    return help(a)"),
+            ("", "def help(x): return 'first'"),
+            ("", "def help(x): return 'last'"),
+            ("dot-check", "check('dot')"),
+            ("", "def help(x): return 'too late'"),
+        )
+    )
+    assert space["dot"](1, 1) == "last"
+    assert text.count("def help") == 1
+
+
+@pytest.mark.parametrize(
+    "taken", ['softmax = part("softmax")', "from transformer_ref.model.softmax import softmax"], ids=["part", "import"]
+)
+def test_what_is_taken_from_the_package_is_the_learner_s_own_where_the_file_has_it(taken):
+    attention = piece(
+        "attention-weights",
+        ("set-up", f"from transformer_ref.mine import part\n{taken}"),
+        ("attention-weights", "def attention_weights(Q, K):\n    return softmax(Q, -1)"),
+    )
+    own = piece("softmax", ("softmax", "def softmax(x, dim):\n    return 'mine'"))
+    assert run(own, attention)[0]["attention_weights"](None, None) == "mine"
+    alone, text = run(attention)
+    assert torch.equal(alone["attention_weights"](torch.zeros(2), None), torch.full((2,), 0.5))
+    assert "from transformer_ref.model.softmax import softmax" in text and "transformer_ref.mine" not in text
+
+
+def test_an_answer_that_is_no_python_says_the_line():
+    with pytest.raises(gather.Unreadable, match="line 2 of the cell"):
+        piece("dot", ("dot", "def dot(a, b):\n    return (a"))
+
+
+SOFTMAX = (
+    "def softmax(x, dim):\n    p = torch.exp(x - x.amax(dim, keepdim=True))\n    return p / p.sum(dim, keepdim=True)"
+)
+ATTENTION = "def attention_weights(Q, K):\n    return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]){})"
+SET_UP = (
+    "import math\nimport torch\nfrom torch import nn\nfrom transformer_ref.mine import part\nsoftmax = part('softmax')"
+)
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory):
+    """A learner's folder: two notebooks, some of it right, some wrong, some not begun, and what the command said."""
+    folder = tmp_path_factory.mktemp("learner")
+    todo = "def {}(*given):\n    raise NotImplementedError"
+    notebooks = {
+        "04_softmax/softmax": {
+            "softmax": SOFTMAX,
+            "linear-weights": "def linear_weights(x):\n    return x / x.sum(",
+            "log-softmax": "def log_softmax(x, dim):\n    return softmax(x, dim).log()",
+            "temperature": todo.format("temperature"),
+        },
+        "05_self_attention/self_attention": {
+            "attention-weights": ATTENTION.format(
+                ""
+            ),  # the package's softmax knows the last axis by itself, theirs not
+            "soft-lookup": "def soft_lookup(q, keys, values, beta):\n    return softmax(beta * keys @ q, -1) @ values",
+            "self-attention": "class SelfAttention(nn.Module):\n"
+            "    def __init__(self, d, k, v):\n        super().__init__()\n"
+            "        self.q, self.k, self.v = nn.Linear(d, k), nn.Linear(d, k), nn.Linear(d, v)\n"
+            "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n        return w @ self.v(x), w",
+        },
+    }
+    for name, cells in notebooks.items():
+        path = folder / f"{name}.ipynb"
+        path.parent.mkdir()
+        written = [code("set-up", SET_UP), *(code(*cell) for cell in cells.items())]
+        path.write_text(json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
+    said = subprocess.run(
+        [sys.executable, "-m", "autograder", "assemble", "--from", folder], capture_output=True, text=True, cwd=folder
+    )
+    assert said.returncode == 0, said.stderr
+    return folder, said.stdout
+
+
+def test_each_exercise_is_in_or_has_its_reason(learner):
+    lines = {line.split()[2].strip(":,"): line for line in learner[1].splitlines() if line[:3] in ("  ✓", "  ✗", "  ·")}
+    assert lines["softmax"].startswith("  ✓")
+    assert lines["soft_lookup"].endswith("(with softmax: yours)")
+    assert "no Python yet" in lines["linear_weights"]
+    assert lines["log_softmax"].startswith("  ✗") and "log" in lines["log_softmax"]
+    assert lines["temperature"] == "  · 04.4 temperature: not written yet"
+    assert "its cell is not in the notebook" in lines["softmax_jacobian"]
+    assert "not beside your other code" in lines["attention_weights"]
+    assert "it uses attention-weights, which is not in the file" in lines["SelfAttention"]
+    assert "02_text_to_vectors: no notebook here" in learner[1]
+
+
+def test_the_file_runs_without_the_notebooks_and_holds_what_passed_alone(learner):
+    space = runpy.run_path(str(learner[0] / "my_transformer.py"))
+    own = {name for name, value in space.items() if getattr(value, "__module__", "") == "<run_path>"}
+    assert own == {"softmax", "soft_lookup"}
+    assert "2 of 32" in space["__doc__"]
+
+
+def test_a_file_of_somebody_else_is_left_alone(learner, capsys):
+    foreign = learner[0] / "thesis.py"
+    foreign.write_text("x = 1\n", "utf-8")
+    assert command_line.main(["assemble", "--from", str(learner[0]), "--output", str(foreign)]) == 2
+    assert "was not written by this command" in capsys.readouterr().err
+    assert foreign.read_text("utf-8") == "x = 1\n"
+
+
+def test_a_folder_without_notebooks_says_which_argument_names_another(tmp_path, capsys):
+    assert command_line.main(["assemble", "--from", str(tmp_path)]) == 2
+    assert "--from FOLDER" in capsys.readouterr().err
