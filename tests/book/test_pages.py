@@ -160,10 +160,10 @@ def test_every_exercise_of_the_chapter_is_announced_where_its_idea_is_taught(boo
         assert exercise.number in titles
 
 
-def test_five_questions_and_the_wrong_slides_have_folded_answers(book):
+def test_five_questions_have_folded_answers_and_six_lines_of_lectures_are_to_be_judged(book):
     page = book.soup(CHAPTER)
     assert len(section(page, "sec-05-self-check").select("details")) == 5
-    assert len(section(page, "sec-05-wrong-slides").select("details")) == 13
+    assert len(section(page, "sec-05-wrong-slides").select(".predict")) == 6
 
 
 def test_the_landing_page_links_to_published_chapters_only(book):

@@ -1,6 +1,7 @@
 """A small SVG canvas: a drawing carries its own words for those who cannot see it."""
 
 import math
+import re
 from html import escape
 
 from transformer_ref.visualization.palette import INK, MASK
@@ -63,13 +64,18 @@ class Drawing:
         fill: str = INK,
         bold: bool = False,
         turn: float = 0.0,
+        subscripts: bool = False,
     ) -> None:
-        """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y)."""
+        """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y).
+
+        subscripts: the letter after each `_` is set small and low, and the `_` is left out.
+        """
         weight = ' font-weight="600"' if bold else ""
         rotate = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         self._parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="central" '
-            f'font-size="{size:g}" style="fill:{fill}"{weight}{rotate}>{escape(words)}</text>'
+            f'font-size="{size:g}" style="fill:{fill}"{weight}{rotate}>'
+            f"{_lowered(escape(words), size) if subscripts else escape(words)}</text>"
         )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = LINE) -> None:
@@ -121,3 +127,13 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         return self.to_svg()
+
+
+def _lowered(words: str, size: float) -> str:
+    """Return escaped words with the letter after each `_` small and low; what follows is back on the line."""
+    low = size / 4
+    return re.sub(
+        r"_(\w)([^_]*)",
+        rf'<tspan dy="{low:g}" font-size="{0.75 * size:g}">\1</tspan><tspan dy="{-low:g}">\2</tspan>',
+        words,
+    )
