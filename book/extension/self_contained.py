@@ -4,6 +4,8 @@
 - `course-road`: the chapters with their questions, linked where they are published.
 - The cache of executed cells is keyed by the code they import, so a changed model is never shown old numbers.
 - What a cell prints is shown exactly as printed, however the kernel happened to cut it into messages.
+- Folded code says what it is, and a screen reader hears what is written on the fold.
+- Formulas are numbered by chapter: 5.1 is the first of chapter 05.
 - sphinx-thebe's scripts are dropped: they fetch from another server and fail on every page, even when off.
 - The theme's icons leave the buttons of a widget alone.
 """
@@ -23,6 +25,13 @@ from sphinx.util.docutils import SphinxDirective
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
 REPORTS = ("catalogue/ch00_start_here", "judging")  # folders of the grader that make the reports in chapter 00
+FOLDS = {  # what MyST-NB writes on a fold, and what is to stand there
+    '<summary aria-label="Toggle hidden content">': "<summary>",  # the label hides the words from a screen reader
+    "Show code cell source": "How this is drawn",
+    "Hide code cell source": "How this is drawn",
+    "Show code cell output": "What it prints",
+    "Hide code cell output": "What it prints",
+}
 log = logging.getLogger(__name__)
 
 
@@ -131,6 +140,24 @@ def join_streams(outputs: list) -> list:
     return joined
 
 
+def name_folds(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Write on every fold what it hides."""
+    for theirs, ours in FOLDS.items():
+        context["body"] = context.get("body", "").replace(theirs, ours)
+
+
+def number_formulas(app: Sphinx, doctree: nodes.document) -> None:
+    """Number the labeled formulas of a chapter 5.1, 5.2, ... instead of on through the book."""
+    page = app.env.docname
+    if not page[:2].isdigit():
+        return
+    equations = app.env.get_domain("math").equations
+    labeled = [block for block in doctree.findall(nodes.math_block) if block.get("number")]
+    for place, block in enumerate(labeled, start=1):
+        block["number"] = f"{int(page[:2])}.{place}"
+        equations[block["label"]] = (page, block["number"])
+
+
 def drop_foreign_scripts(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
     """Keep scripts of other servers, and those that need them, off the page."""
     if "script_files" in context:
@@ -152,6 +179,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
     app.add_config_value("course_assets", "", "html")
     app.connect("config-inited", notice_changes, priority=900)
+    app.connect("doctree-read", number_formulas)
     app.connect("html-page-context", drop_foreign_scripts, priority=900)
+    app.connect("html-page-context", name_folds)
     app.connect("build-finished", copy_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""How long a chapter takes, computed from the page and from its exercises, so that neither can say something else.
+
+    ```{time-needed} 05_self_attention
+    ```
+
+writes the line "Time: ... minutes to read, ... for six exercises (30 points)". Reading: the words of the page at WORDS
+a minute, its visible code at CODE_LINES a minute, and a minute for each figure, widget and displayed formula, which are
+there to be redone; rounded up to five minutes. The exercises' minutes and points are those of the catalogue.
+"""
+
+import math
+import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS, CODE_LINES = 180, 10  # a minute: of plain English in a second language; of Python that is new
+NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+
+CELL = re.compile(r"^```\{code-(?:cell|block)\}[^\n]*\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+UNREAD = [
+    re.compile(r"\A---\n.*?^---$", re.DOTALL | re.MULTILINE),  # front matter
+    re.compile(r"^```\{raw\}.*?^```$", re.DOTALL | re.MULTILINE),
+    re.compile(r"^[ \t]*(?:`{3,}|:{3,})(?:\{[\w-]+\})?|^:[\w-]+:.*$|^\([\w-]+\)=$", re.MULTILINE),  # directives, labels
+    re.compile(r"\{[\w:]+\}(?=`)"),  # the name of a role
+]
+
+
+def contents(text: str) -> tuple[int, int, int]:
+    """Return how much of a page is read: words, lines of code that is not folded, figures and formulas."""
+    lines, studied = 0, text.count('class="widget"') + text.count("$$") // 2
+    for cell in CELL.finditer(text):
+        if re.search(r"^:tags:.*hide-input", cell["body"], re.MULTILINE):
+            studied += 1
+        elif not re.search(r"^:tags:.*hide-cell", cell["body"], re.MULTILINE):
+            lines += sum(bool(line.strip()) and not line.startswith(":") for line in cell["body"].splitlines())
+    prose = CELL.sub("", text)
+    for pattern in UNREAD:
+        prose = pattern.sub("", prose)
+    words = re.findall(r"[^\W_]+(?:['’.,][^\W_]+)*", prose)  # a number or a symbol is a word as well
+    return len(words), lines, studied
+
+
+def minutes_to_read(text: str) -> int:
+    """Return the minutes a page takes to read, a multiple of five."""
+    words, lines, studied = contents(text)
+    return 5 * math.ceil((words / WORDS + lines / CODE_LINES + studied) / 5)
+
+
+class TimeNeeded(SphinxDirective):
+    """The line about time in a chapter's head; the argument is its assignment."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        if str(ROOT) not in sys.path:
+            sys.path.append(str(ROOT))
+        from autograder import catalogue  # the book is built from the repository that grades it
+
+        (assignment,) = self.arguments
+        for path in sorted((ROOT / "autograder" / "catalogue").glob(f"ch{assignment[:2]}_*/*.py")):
+            self.env.note_dependency(str(path))
+        exercises = catalogue.find_assignment(assignment).exercises
+        reading = minutes_to_read(Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8"))
+        said = (
+            f" {reading} minutes to read, {sum(e.minutes for e in exercises)} for {NUMBERS[len(exercises)]} exercises "
+            f"({sum(e.points for e in exercises):g} points)."
+        )
+        return [nodes.paragraph("", "", nodes.strong("", "Time:"), nodes.Text(said))]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("time-needed", TimeNeeded)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
