@@ -10,6 +10,7 @@ from autograder.catalogue import (
     ch03_similarity,
     ch04_softmax,
     ch05_self_attention,
+    ch07_positional_encoding,
     ch08_masks,
     own,
 )
@@ -23,6 +24,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch03_similarity.ASSIGNMENT,
     ch04_softmax.ASSIGNMENT,
     ch05_self_attention.ASSIGNMENT,
+    ch07_positional_encoding.ASSIGNMENT,
     ch08_masks.ASSIGNMENT,
 )
 
