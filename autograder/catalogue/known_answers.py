@@ -18,7 +18,35 @@ from autograder.catalogue.exercise import Evidence, Misconception, Section, Vari
 
 
 class Answer(str):
-    """Source of an answer, from which others are made by changing it."""
+    """Source of an answer, from which others are made by changing it.
+
+    origin: the answer that was changed first, None for one that is written out; changes: what was done to it since, each
+    a method's name and its arguments.
+    """
+
+    origin: "Answer | None" = None
+    changes: tuple[tuple[str, ...], ...] = ()
+
+    def _changed(self, source: str, *change: str) -> "Answer":
+        new = Answer(source)
+        new.origin, new.changes = self.origin or self, (*self.changes, change)
+        return new
+
+    def together(self, other: "Answer") -> "Answer | None":
+        """The answer that holds the changes of both, made of one origin; None where they do not fit together."""
+        if not other.changes or not self.changes or self.origin != other.origin:
+            return None
+        for first, second in ((self, other), (other, self)):
+            both, more = first, [change for change in second.changes if change not in first.changes]
+            try:
+                for method, *arguments in more:
+                    both = getattr(both, method)(*arguments)
+                ast.parse(both)
+            except (ValueError, SyntaxError):  # what the one changes is not there any more
+                continue
+            if both not in (first, second):
+                return both
+        return None
 
     def but(self, old: str, new: str) -> "Answer":
         """The answer with `new` where `old` stands, which must be exactly once.
@@ -27,33 +55,36 @@ class Answer(str):
         """
         if (times := self.count(old)) != 1:
             raise ValueError(f"but: expected {old!r} exactly once, got it {times} times in\n{self}")
+        given = new
         before, _, after = self.partition(old)
         if new.startswith("\n"):
             line = before.rpartition("\n")[2]
             margin = line[: len(line) - len(line.lstrip())]
             new = indent(dedent(new).strip("\n"), margin).removeprefix(margin)
-        return Answer(before + new + after)
+        return self._changed(before + new + after, "but", old, given)
 
     def without(self, line: str) -> "Answer":
         """The answer without a line, given without its margin, which must stand there exactly once."""
-        return self._at(line, lambda margin, text: "")
+        return self._changed(self._at(line, lambda margin, text: ""), "without", line)
 
     def before(self, line: str, new: str) -> "Answer":
         """The answer with new lines before a line, which must stand there exactly once; both without their margin."""
-        return self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
+        source = self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
+        return self._changed(source, "before", line, new)
 
     def after(self, line: str, new: str) -> "Answer":
         """The answer with new lines after a line, which must stand there exactly once; both without their margin."""
-        return self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
+        source = self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
+        return self._changed(source, "after", line, new)
 
-    def _at(self, line: str, change: Callable[[str, str], str]) -> "Answer":
+    def _at(self, line: str, change: Callable[[str, str], str]) -> str:
         lines = self.splitlines(keepends=True)
         found = [place for place, text in enumerate(lines) if text.strip() == line.strip()]
         if len(found) != 1:
             raise ValueError(f"expected the line {line!r} exactly once, got it {len(found)} times in\n{self}")
         text = lines[found[0]]
         lines[found[0]] = change(text[: len(text) - len(text.lstrip())], text)
-        return Answer("".join(lines))
+        return "".join(lines)
 
     def ending_in(self, method: str) -> "Answer":
         """The answer with every value that it returns passed through a method, such as ".float()".
@@ -69,7 +100,7 @@ class Answer(str):
             simple = isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
             passed = f"{text}{method}" if simple else f"({text}){method}"
             lines[value.lineno - 1] = line[: value.col_offset] + passed.encode() + line[value.end_col_offset :]
-        return Answer(b"".join(lines).decode())
+        return self._changed(b"".join(lines).decode(), "ending_in", method)
 
 
 def answer(source: str) -> Answer:
@@ -164,9 +195,9 @@ def _returned(source: str) -> list[ast.expr]:
 
 
 def _source(name: str, source: str) -> str:
-    source = answer(source)
+    source = source if isinstance(source, Answer) else answer(source)
     try:
         ast.parse(source)
     except SyntaxError as error:
         raise ValueError(f"{name}: expected Python, got line {error.lineno}: {error.msg} in\n{source}") from error
-    return str(source)
+    return source

@@ -57,7 +57,7 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "ignored":
         name = _argument(exercise, outcome, fact)
         return f"Your result does not depend on {name}: with other numbers in it, the same comes back."
-    said = FIXED.get(fact.kind) or _pattern(fact, outcome.probe.hidden)
+    said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
     return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
 
 

@@ -21,6 +21,7 @@ MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands o
 MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
 MAX_NAME = 100
+MAX_SIZE = 10**9  # of an axis that is said to have met another
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 
@@ -283,4 +284,16 @@ def _raised(reply: dict[str, Any]) -> Raised:
     kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
     line = error.get("line")
     kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
-    return Raised(kind, message, line if type(line) is int else 0, source, _names(kinds), _names(about))
+    line = line if type(line) is int else 0
+    return Raised(kind, message, line, source, _names(kinds), _names(about), _named_shapes(error.get("shapes")))
+
+
+def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Names and shapes as a peer said them, of those that have the form."""
+    pairs = [pair for pair in sent if isinstance(pair, list) and len(pair) == 2] if isinstance(sent, list) else []
+    return tuple(
+        (name[:MAX_NAME], tuple(shape))
+        for name, shape in pairs[: answerer.MAX_SHAPES]
+        if isinstance(name, str) and isinstance(shape, list) and len(shape) <= wire.MAX_AXES
+        if all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
+    )

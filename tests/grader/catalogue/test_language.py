@@ -31,6 +31,22 @@ def test_a_change_replaces_what_stands_there_once():
     assert RIGHT.but("W @ V", "V @ W").but("return mixed", "return mixed.sum()").endswith("return mixed.sum()\n")
 
 
+def test_two_changes_of_one_answer_are_made_together_where_they_fit():
+    turned, summed = RIGHT.but("W @ V", "V @ W"), RIGHT.but("return mixed", "return mixed.sum()")
+    assert turned.together(summed) == RIGHT.but("W @ V", "V @ W").but("return mixed", "return mixed.sum()")
+    other_values = RIGHT.before("mixed = W @ V", "V = -V").ending_in(".detach()")
+    assert other_values.together(turned) == RIGHT.before("mixed = W @ V", "V = -V").ending_in(".detach()").but(
+        "W @ V", "V @ W"
+    )
+
+
+def test_changes_of_the_same_place_of_another_answer_or_of_nothing_are_not_made_together():
+    turned = RIGHT.but("W @ V", "V @ W")
+    assert turned.together(RIGHT.but("mixed = W @ V", "mixed = V")) is None
+    assert turned.together(formula("attend(W, V)", "W @ V").but("W @ V", "V @ W")) is None
+    assert turned.together(RIGHT) is None and turned.together(turned) is None
+
+
 @pytest.mark.parametrize(("old", "times"), [("W @ W", 0), ("mixed", 2)])
 def test_a_change_that_does_not_apply_exactly_once_is_refused(old, times):
     with pytest.raises(ValueError, match=rf"exactly once, got it {times} times"):
