@@ -119,7 +119,7 @@ def digest_of(paths: list[Path]) -> str:
 def notice_changes(app: Sphinx, config) -> None:
     """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write, and a
     changed extension pages to read anew."""
-    recorded = (ROOT / "book" / "recorded").glob("*.json")
+    recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
     reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
     code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
