@@ -74,6 +74,12 @@ EXERCISE = Exercise(
         wrong("twice the column", column_by_column("2 * j / d"), SPEEDS,
               """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs. Column 1
               turns far too slowly.""", quotes=second_row),
+        wrong("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
+              """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula already.""",
+              quotes=second_row),
+        wrong("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
+              """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column. Divide with /.""",
+              quotes=second_row),
         wrong("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
               """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to the root of
               10,000.""", quotes=second_row),
