@@ -37,8 +37,9 @@ def _drawn(table: list[list[float]], position: int) -> Drawing:
     gaps = [math.dist(row, other) for other in table]
     nearest = min((gap, other) for other, gap in enumerate(gaps) if other != position)
     hands = ", ".join(f"({row[2 * pair]:.3f}, {row[2 * pair + 1]:.3f})" for pair in range(shown))
+    more = " ..." if shown < pairs else ""
     alt = (
-        f"Your row {position}, hand by hand (sine, cosine): {hands}{' ...' if shown < pairs else ''}. The row most like it "
+        f"Your row {position}, hand by hand (sine, cosine): {hands}{more}. The row most like it "
         f"in your table is {nearest[1]}, at a distance of {nearest[0]:.3f}."
     )
     drawing = Drawing(LEFT + MAP_WIDTH + 30 + 4 * DIAL + 40, TOP + MAP_HEIGHT + 30, alt)
