@@ -102,11 +102,11 @@
         drawing.append(svg("circle", { cx: x, cy: y, r: RADIUS, style: "fill:none;stroke:var(--figure-grid);stroke-width:1.5" }),
           arm(x, y, (position + step) * turn, "stroke:var(--figure-ink);stroke-width:2;stroke-dasharray:5 5"),
           arm(x, y, position * turn, "stroke:var(--position);stroke-width:4"),
-          svg("text", { x, y: y + RADIUS + 16, "text-anchor": "middle", "font-size": 12, style: "fill:var(--figure-ink)" }, `hand ${pair}, speed ${turn}`));
-        rows.push(line(`hand ${pair}`, tidy(now[2 * pair]), tidy(now[2 * pair + 1]), tidy(step * turn), tidy(later[2 * pair]), tidy(later[2 * pair + 1])));
+          svg("text", { x, y: y + RADIUS + 16, "text-anchor": "middle", "font-size": 11, style: "fill:var(--figure-ink)" }, `${pair}: speed ${turn}`));
+        rows.push(line(String(pair), tidy(now[2 * pair]), tidy(now[2 * pair + 1]), tidy(step * turn), tidy(later[2 * pair]), tidy(later[2 * pair + 1])));
       }
       picture.replaceChildren(drawing);
-      table.replaceChildren(columns("", "sin", "cos", "turn", "new sin", "new cos"), html("tbody", {}, ...rows));
+      table.replaceChildren(columns("hand", "sin", "cos", "turn", "new sin", "new cos"), html("tbody", {}, ...rows));
       output.textContent = `From position ${position} to ${tidy(position + step, 0)}, the hands turn by ` +
         `${Array.from({ length: HANDS }, (_, pair) => tidy(step * speed(pair, 2 * HANDS, 10000))).join(", ")}: the same from any position.`;
     };
@@ -121,9 +121,9 @@
 
   const map = (root) => {
     let length = 40, d = 16, base = 10000;
-    const picture = html("div", { class: "plane", style: "max-width:none" }), output = html("output", { "aria-live": "polite" });
+    const picture = html("div", { class: "plane" }), output = html("output", { "aria-live": "polite" });
     const draw = () => {
-      const width = 480, height = 320, drawing = svg("svg", { viewBox: `0 0 ${width + 52} ${height + 46}`, role: "img",
+      const width = 320, height = 240, drawing = svg("svg", { viewBox: `0 0 ${width + 52} ${height + 46}`, role: "img",
         "aria-label": `The table of ${length} positions and ${d} columns with base ${base}: bands that are narrow on the left, where hands are fast, and wide on the right.` });
       const text = (x, y, anchor, words) => svg("text", { x, y, "text-anchor": anchor, "font-size": 14, style: "fill:var(--figure-ink)" }, words);
       for (let position = 0; position < length; position++) place(position, d, base).forEach((number, column) => {

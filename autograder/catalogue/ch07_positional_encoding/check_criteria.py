@@ -57,15 +57,15 @@ def sinusoid(T: int, d: int) -> Tensor:
     return sinusoidal_table(T, d)
 
 
-def loud_sinusoid(T: int, d: int) -> Tensor:
-    """Bounded, though far from 1."""
-    return 50 * sinusoidal_table(T, d)
-
-
 def weekdays(T: int, d: int) -> Tensor:
     """A clock of one hand with seven places: position 7 is position 0 again."""
-    angle = torch.arange(T).double()[:, None] * 2 * torch.pi / 7
+    angle = (torch.arange(T) % 7).double()[:, None] * 2 * torch.pi / 7
     return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def loud_weekdays(T: int, d: int) -> Tensor:
+    """Bounded, though far from 1."""
+    return 50 * weekdays(T, d)
 
 
 def nearly_weekdays(T: int, d: int) -> Tensor:
@@ -114,7 +114,7 @@ def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
 
 
 def untouched(g: torch.Generator) -> Case:
-    return drawn(g, lambda seed: sinusoid)
+    return drawn(g, lambda seed: weekdays)  # not one that meets all four: four times True must not earn it
 
 
 def as_told(evidence: Evidence) -> str:
@@ -161,7 +161,7 @@ EXERCISE = Exercise(
         hidden("seven places, then the first again", Case((weekdays,))),
         hidden("the first again, but for the last digits", Case((nearly_weekdays,))),
         hidden("neighbors alike, others not", Case((zigzag,))),
-        hidden("bounded, far from 1", Case((loud_sinusoid,))),
+        hidden("bounded, far from 1", Case((loud_weekdays,))),
         hidden("the root of the position", Case((root,))),
         hidden("nothing else is touched", untouched, also=UNTOUCHED),
     ),
