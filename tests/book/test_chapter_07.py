@@ -79,7 +79,7 @@ def numbers(text: str) -> list[float]:
 @pytest.mark.parametrize("places", ["off", "on"])
 def test_the_shuffled_words_share_as_the_reference_does(chapter, places):
     widget = chapter.locator("#W07a")
-    widget.get_by_text(places, exact=True).click()
+    widget.get_by_role("radio", name=places, exact=True).check()
     widget.get_by_role("button", name="want, at position 1").press("Enter")
     assert widget.locator("tbody th").all_inner_texts() == ["want", "I", "to", "sleep"]
     for _ in range(2):
