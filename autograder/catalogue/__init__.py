@@ -11,6 +11,8 @@ from autograder.catalogue import (
     ch04_softmax,
     ch05_self_attention,
     ch06_multi_head_attention,
+    ch07_positional_encoding,
+    ch08_masks,
     own,
 )
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -24,6 +26,8 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch04_softmax.ASSIGNMENT,
     ch05_self_attention.ASSIGNMENT,
     ch06_multi_head_attention.ASSIGNMENT,
+    ch07_positional_encoding.ASSIGNMENT,
+    ch08_masks.ASSIGNMENT,
 )
 
 

@@ -66,8 +66,39 @@ class Opaque:
         return f"<{self.description}>"
 
 
+class HandedModel(torch.nn.Module):
+    """A model that an exercise hands over, as the answer gets it: its forward is computed where the model is.
+
+    It has a mode, training or evaluation, as any module, and no weights to be seen.
+    """
+
+    def __init__(self, call: Proxy, training: bool) -> None:
+        super().__init__()
+        self._call = call
+        self.training = training
+
+    def forward(self, *arguments: Any) -> Any:
+        """What the model makes of the arguments in the mode that this one is in."""
+        return self._call(*arguments, self.training)
+
+
+def _in_mode(model: torch.nn.Module) -> Proxy:
+    """The model as a function whose last argument says whether it is in training mode."""
+
+    def call(*arguments: Any) -> Any:
+        *inputs, training = arguments
+        before = model.training
+        try:
+            with torch.no_grad():
+                return model.train(training is True)(*inputs)
+        finally:
+            model.train(before)
+
+    return call
+
+
 def encode(value: Any, proxies: list[Proxy] | None = None) -> bytes:
-    """Bytes of one message. Callables become numbered proxies when `proxies` is a list to collect them in.
+    """Bytes of one message. Callables and modules become numbered proxies when `proxies` is a list to collect them in.
 
     Of what is nested too deeply, too large, or of a kind that does not travel, an `Opaque` arrives in its place.
     Nothing is raised but a KeyboardInterrupt that comes meanwhile.
@@ -233,6 +264,11 @@ class _Encoder:
             return self._collection("tuple" if issubclass(kind, tuple) else "list", items, depth)
         if issubclass(kind, dict):
             return self._collection("dict", iter(list(dict.items(value))), depth)
+        if kind is HandedModel:
+            return self._said("value", f"a model in {'training' if value.training else 'evaluation'} mode")
+        if self._proxies is not None and issubclass(kind, torch.nn.Module):
+            self._proxies.append(_in_mode(value))
+            return self._said("model", [len(self._proxies) - 1, value.training])
         if self._proxies is not None and callable(value):
             self._proxies.append(value)
             return self._said("proxy", len(self._proxies) - 1)
@@ -349,6 +385,10 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         return {printable(key): item for key, item in items}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
+    if kind == "model" and make_proxy is not None and isinstance(content, list) and len(content) == 2:
+        number, training = content
+        if type(number) is int and type(training) is bool:
+            return HandedModel(make_proxy(number), training)
     if kind in OPAQUE and isinstance(content, str):
         return Opaque(printable(content[:MAX_DESCRIPTION]), kind)
     raise WireError("message: unknown kind of value")

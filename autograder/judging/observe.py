@@ -144,6 +144,12 @@ class Subject:
         seed: of what the answer draws itself; the same question under two seeds shows whether it does.
         """
         self._seed = seed
+        seen = self._observe(probe, case, expected, cotangent)
+        if self._exercise.reads is None or isinstance(seen.result, (Raised, Structure)):
+            return seen
+        return replace(seen, result=self._exercise.reads(case, seen.result))
+
+    def _observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]

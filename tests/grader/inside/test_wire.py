@@ -141,3 +141,40 @@ def test_a_generator_arrives_in_the_same_state():
     torch.rand(3, generator=generator)
     arrived = wire.copy({"g": generator})["g"]
     assert torch.equal(torch.rand(4, generator=arrived), torch.rand(4, generator=generator))
+
+
+class Doubling(torch.nn.Module):
+    """Twice what goes in, and one more in training mode."""
+
+    def forward(self, x):
+        return 2 * x + int(self.training)
+
+
+def handed(model: torch.nn.Module) -> wire.HandedModel:
+    """The model as an answer gets it."""
+    proxies = []
+    return wire.copy(model, proxies, lambda number: lambda *arguments: proxies[number](*arguments))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_model_that_is_handed_over_answers_in_the_mode_that_it_is_put_into(training):
+    model = Doubling().train(training)
+    given_model = handed(model)
+    assert given_model.training is training
+    assert given_model.eval()(torch.tensor(3)).item() == 6
+    assert given_model.train()(torch.tensor(3)).item() == 7
+    assert model.training is training  # one answer's mode is not the next one's
+
+
+def test_the_mode_in_which_a_model_is_left_can_be_seen():
+    given_model = handed(Doubling().train())
+    before = wire.copy((given_model,))
+    assert wire.copy((given_model.eval(),)) != before
+    assert wire.copy((given_model.train(),)) == before
+
+
+@pytest.mark.parametrize("content", [3, [0], [0, 1], ["0", True], [0, True, 1]])
+def test_a_malformed_model_is_refused(content):
+    header = json.dumps([{"model": content}, []]).encode()
+    with pytest.raises(wire.WireError):
+        wire.decode(header, b"", lambda number: number)

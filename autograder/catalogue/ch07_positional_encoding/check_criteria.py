@@ -1,0 +1,259 @@
+"""07.3: what makes a good code for positions, measured."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch07_positional_encoding.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from transformer_ref.model.positional_encoding import sinusoidal_table
+
+CRITERIA, OPTIONS = sections("criteria options")
+
+Encoding = Callable[[int, int], Tensor]
+
+
+def check_criteria(fn: Encoding) -> dict[str, bool]:
+    """Which of the four criteria an encoding meets."""
+    table = fn(50, 8)
+    return {
+        "unique": _unique(table),
+        "consistent": _consistent(fn),
+        "bounded": bool(fn(10_000, 8).abs().max() <= 3 * fn(10, 8).abs().max()),
+        "deterministic": torch.equal(table, fn(50, 8)),
+    }
+
+
+def _unique(table: Tensor) -> bool:
+    apart = (table[:, None] - table[None]).abs().amax(dim=-1)  # (pos, pos)
+    return bool((apart + torch.eye(len(table)) > 1e-6).all())
+
+
+def _consistent(fn: Encoding) -> bool:
+    whole = torch.cdist(*[fn(40, 8).double()[None]] * 2)[0]
+    tables = [torch.cdist(*[fn(length, 8).double()[None]] * 2)[0] for length in (5, 10, 20)]
+    for gap in range(1, 20):
+        of_gap = [table.diagonal(gap) for table in (whole, *tables)]
+        seen = torch.cat(of_gap)
+        if seen.max() - seen.min() > 1e-3:
+            return False
+    return True
+
+
+def numbered(T: int, d: int) -> Tensor:
+    """The position itself, in every column."""
+    return torch.arange(T).float()[:, None].expand(T, d).clone()
+
+
+def share_of_the_sentence(T: int, d: int) -> Tensor:
+    """The position over the length: from 0 to 1 in every sentence."""
+    return numbered(T, d) / max(T - 1, 1)
+
+
+def sinusoid(T: int, d: int) -> Tensor:
+    return sinusoidal_table(T, d)
+
+
+def weekdays(T: int, d: int) -> Tensor:
+    """A clock of one hand with seven places: position 7 is position 0 again."""
+    angle = (torch.arange(T) % 7).double()[:, None] * 2 * torch.pi / 7
+    return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def loud_weekdays(T: int, d: int) -> Tensor:
+    """Bounded, though far from 1."""
+    return 50 * weekdays(T, d)
+
+
+def nearly_weekdays(T: int, d: int) -> Tensor:
+    """Position 7 is position 0 again, but for the last digits."""
+    return weekdays(T, d).double() + 1e-8 * torch.arange(T)[:, None]
+
+
+def zigzag(T: int, d: int) -> Tensor:
+    """Neighbors are all equally far apart, others are not: a step to the right, a step up, right, down, and on."""
+    places = torch.arange(T)
+    table = torch.zeros(T, d)
+    table[:, 0], table[:, 1] = (places + 1) // 2, (places // 2) % 2
+    return table
+
+
+def root(T: int, d: int) -> Tensor:
+    """Grows slowly, but without end; distances shrink."""
+    return numbered(T, d).sqrt()
+
+
+def constant(T: int, d: int) -> Tensor:
+    return torch.ones(T, d)
+
+
+def random_table(seed: int) -> Encoding:
+    """Another table at each call."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def fn(T: int, d: int) -> Tensor:
+        return torch.rand(T, d, generator=generator)
+
+    return fn
+
+
+def learned_table(seed: int) -> Encoding:
+    """One table of ten thousand rows, the same at each call."""
+
+    def fn(T: int, d: int) -> Tensor:
+        return torch.rand(10_000, d, generator=torch.Generator().manual_seed(seed))[:T]
+
+    return fn
+
+
+def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
+    return Case((make(int(torch.randint(1_000, (), generator=g))),))
+
+
+def untouched(g: torch.Generator) -> Case:
+    return drawn(g, lambda seed: weekdays)  # not one that meets all four: four times True must not earn it
+
+
+def as_told(evidence: Evidence) -> str:
+    """What was said and what holds, where they differ."""
+    got, wanted = evidence.got, evidence.expected
+    if not isinstance(got, dict):
+        return ""
+    off = [key for key in wanted if got.get(key) != wanted[key]]
+    return f"You said {', '.join(f'{key} = {got.get(key)}' for key in off)}; it is {', '.join(str(wanted[key]) for key in off)}."
+
+
+RIGHT = answer("""
+    def check_criteria(fn):
+        table = fn(50, 8)
+        again = fn(50, 8)
+        apart = (table[:, None] - table[None]).abs().amax(-1)
+        same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)
+        lengths = (5, 10, 20, 40)
+        seen = {}
+        for T in lengths:
+            rows = fn(T, 8)
+            for i in range(T):
+                for j in range(i + 1, T):
+                    seen.setdefault(j - i, []).append(float((rows[i] - rows[j]).norm()))
+        return {
+            'unique': not bool(same.any()),
+            'consistent': all(max(found) - min(found) < 1e-3 for found in seen.values()),
+            'bounded': bool(fn(10000, 8).abs().max() <= 3 * fn(10, 8).abs().max()),
+            'deterministic': bool(torch.allclose(table, again)),
+        }
+""")
+BOUNDED = "bool(fn(10000, 8).abs().max() <= 3 * fn(10, 8).abs().max())"
+CONSISTENT = "all(max(found) - min(found) < 1e-3 for found in seen.values())"
+
+EXERCISE = Exercise(
+    id="check-criteria", number="07.3", difficulty=3, minutes=30, visible_points=2, hidden_points=3,
+    reference=check_criteria, section=CRITERIA,
+    probes=(
+        visible("the sinusoids", Case((sinusoid,))),
+        visible("option 1: the position itself", Case((numbered,))),
+        visible("option 2: the share of the sentence", Case((share_of_the_sentence,))),
+        visible("the same row everywhere", Case((constant,))),
+        hidden("another table at each call", drawn, random_table),
+        hidden("seven places, then the first again", Case((weekdays,))),
+        hidden("the first again, but for the last digits", Case((nearly_weekdays,))),
+        hidden("neighbors alike, others not", Case((zigzag,))),
+        hidden("bounded, far from 1", Case((loud_weekdays,))),
+        hidden("the root of the position", Case((root,))),
+        hidden("nothing else is touched", untouched, also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
+              """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence, and others in
+              the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
+        wrong("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
+              """Only neighbors were compared. One distance for *each* gap is wanted: two places apart, three, and so on.""",
+              quotes=as_told),
+        wrong("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
+              """Distances were measured from position 0 alone, so there is nothing to compare within a sentence. The same gap must be
+              as wide everywhere.""", quotes=as_told),
+        wrong("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
+              """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like; gap 1 must be
+              the same everywhere.""", quotes=as_told),
+        wrong("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
+                sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""), CRITERIA,
+              """You ask that distance grows with the gap. That is another property, which the sinusoids do not have: from position 0,
+              position 4 is nearer than position 3.""", quotes=as_told),
+        wrong("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
+              "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
+        wrong("distances equal to the last digit", RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
+              "Distances were asked to agree to the last digit, which rounding prevents. Allow a thousandth.", quotes=as_told),
+        wrong("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
+              "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
+        wrong("neighbors compared for uniqueness", RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
+                                                            "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
+              "Only neighbors were compared. A code that comes round again, as weekdays do, repeats later."),
+        wrong("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
+              "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with what it was at 10.", quotes=as_told),
+        wrong("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
+              """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T = 10."""),
+        wrong("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
+              """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T = 10,000 with T = 10."""),
+        wrong("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
+              "The function was asked once and the table compared with itself. Ask twice."),
+        wrong("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
+              """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes with the length
+              is a matter of consistency.""", quotes=as_told),
+        wrong("deterministic and random exchanged", RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
+              CRITERIA, "True should mean that two calls agree.", quotes=as_told),
+        wrong("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
+              "True should mean that no two positions share a row.", quotes=as_told),
+        wrong("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max())"), CRITERIA,
+              "A number came back. Each of the four is True or False."),
+        wrong("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")), CRITERIA,
+              "A tensor came back. Each of the four is a plain True or False."),
+        wrong("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
+              "The four keys are unique, consistent, bounded and deterministic."),
+    ),
+    right=(
+        right("loops", RIGHT),
+        right("cdist", """
+            def check_criteria(fn):
+                def distances(T):
+                    rows = fn(T, 16).double()
+                    return (rows[:, None] - rows[None]).pow(2).sum(-1).sqrt()
+
+                base = distances(30)
+                consistent = True
+                for T in (6, 11, 30):
+                    table = distances(T)
+                    for gap in range(1, T):
+                        line = torch.diagonal(table, gap)
+                        consistent &= bool(((line - base[0, gap]).abs() < 1e-3).all())
+                close = (base < 1e-6) & ~torch.eye(30, dtype=torch.bool)
+                small, large = fn(10, 16).abs().max().item(), fn(10_000, 16).abs().max().item()
+                return dict(unique=not close.any().item(), consistent=consistent, bounded=large <= 4 * small,
+                            deterministic=torch.equal(fn(12, 16), fn(12, 16)))
+        """),
+        right("rows rounded", """
+            def check_criteria(fn):
+                rows = fn(60, 6)
+                keys = {tuple(round(v, 5) for v in row) for row in rows.tolist()}
+                result = {'unique': len(keys) == len(rows)}
+                result['deterministic'] = (fn(60, 6) - rows).abs().max().item() == 0
+                result['bounded'] = fn(10000, 6).abs().max().item() < 2.5 * fn(10, 6).abs().max().item()
+                gaps = {}
+                for T in (5, 10, 60):
+                    p = fn(T, 6).tolist()
+                    for i in range(T):
+                        for g in range(1, min(T - i, 12)):
+                            gaps.setdefault(g, set()).add(round(math.dist(p[i], p[i + g]), 2))
+                result['consistent'] = all(max(s) - min(s) < 0.02 for s in gaps.values())
+                return result
+        """),
+    ),
+    hints=(
+        "what would have to happen for each of the four to be False? Make the function show it.",
+        "fn(T, d) is (T, d): compare its rows with each other, with those of another T, and with a second call.",
+        "unique: all pairs of rows; consistent: for each gap, the distances at every start and in two lengths; bounded: T = 10,000 "
+        "against 10; deterministic: twice.",
+    ),
+)  # fmt: skip

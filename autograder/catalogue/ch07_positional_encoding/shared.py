@@ -1,0 +1,33 @@
+"""What the exercises of chapter 07 share."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.numbers import number
+from autograder.catalogue.sections import of_chapter
+
+sections = of_chapter("07")
+
+
+def in_single_precision(case: Case, result: Any) -> Any:
+    """A table in float32, since nothing that goes in says another precision; float64 is right too."""
+    return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
+
+
+def second_row(evidence: Evidence) -> str:
+    """Row 1 of the table, as it is and as it should be."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or len(evidence.got) < 2:
+        return ""
+    got, wanted = (" ".join(number(value) for value in table[1, :6].tolist()) for table in (evidence.got, evidence.expected))
+    return f"Your row 1 is {got}; by hand it is {wanted}."
+
+
+def row_zero(evidence: Evidence) -> str:
+    """Row 0 of the table, as it is and as it should be."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or not len(evidence.got):
+        return ""
+    got, wanted = (" ".join(number(value) for value in table[0, :6].tolist()) for table in (evidence.got, evidence.expected))
+    return f"Your row 0 is {got}; it should be {wanted}."

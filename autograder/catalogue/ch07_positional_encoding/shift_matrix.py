@@ -1,0 +1,147 @@
+"""07.4: k places on is a turn of every hand."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, second_row, sections
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+
+ROTATION, SPEEDS = sections("rotation speeds")
+
+
+def shift_matrix(k: int, d: int) -> Tensor:
+    """M with PE[t + k] = PE[t] @ M for every t, (d, d)."""
+    M = torch.zeros(d, d, dtype=torch.float64)
+    for i in range(0, d, 2):
+        angle = k / 10_000 ** (i / d)
+        cos, sin = math.cos(angle), math.sin(angle)
+        M[i, i], M[i, i + 1], M[i + 1, i], M[i + 1, i + 1] = cos, -sin, sin, cos
+    return M.float()
+
+
+def some(g: torch.Generator, steps: tuple[int, int], halves: tuple[int, int]) -> Case:
+    """A shift and an even width, drawn from ranges."""
+    k, half = (int(torch.randint(*ends, (), generator=g)) for ends in (steps, halves))
+    return Case((k, 2 * half))
+
+
+RIGHT = answer("""
+    def shift_matrix(k, d):
+        M = torch.zeros(d, d)
+        for i in range(0, d, 2):
+            angle = k / 10000 ** (i / d)
+            cos, sin = math.cos(angle), math.sin(angle)
+            M[i, i], M[i, i + 1] = cos, -sin
+            M[i + 1, i], M[i + 1, i + 1] = sin, cos
+        return M
+""")
+ANGLE, TOP, BOTTOM = "k / 10000 ** (i / d)", "M[i, i], M[i, i + 1] = cos, -sin", "M[i + 1, i], M[i + 1, i + 1] = sin, cos"
+
+EXERCISE = Exercise(
+    id="shift-matrix", number="07.4", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    reference=shift_matrix, reads=in_single_precision, section=ROTATION,
+    probes=(
+        visible("one place on, d = 4", Case((1, 4)), atol=1e-3),
+        visible("three places on, d = 6", Case((3, 6)), atol=1e-3),
+        hidden("one hand", Case((2, 2)), atol=1e-3),
+        hidden("no shift", Case((0, 4)), atol=1e-3),
+        hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3),
+        hidden("a long way", some, (40, 90), (2, 5), atol=1e-3),
+        hidden("backwards", Case((-2, 6)), atol=1e-3),
+        hidden("nothing else is touched", some, (2, 6), (2, 5), atol=1e-3, also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
+              """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is turned, or the
+              matrix is meant to stand on the left (then it is the transpose of the one for the right).""", quotes=second_row),
+        wrong("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
+              "Every pair is turned by the same angle. Each hand has a speed of its own.", quotes=second_row),
+        wrong("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
+              "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
+              quotes=second_row),
+        wrong("twice the speeds' exponent", RIGHT.but("(i / d)", "(2 * i / d)"), SPEEDS,
+              "The exponent is twice too large: the even column's number *is* 2i.", quotes=second_row),
+        wrong("multiplied instead of divided", RIGHT.but("k / 10000", "k * 10000"), SPEEDS,
+              "The shift is multiplied by the power of 10,000. Later hands are slower: divide.", quotes=second_row),
+        wrong("a mirror", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= sin, -cos"), ROTATION,
+              "Each block mirrors instead of turning: one of its signs is off. A turn by 0 must be the identity.", quotes=second_row),
+        wrong("both sines positive", RIGHT.but("-sin", "sin"), ROTATION,
+              "Both sines have the same sign, so the blocks are no rotations: the lengths of the rows change.", quotes=second_row),
+        wrong("sine and cosine exchanged", RIGHT.but("cos, sin = math.cos(angle), math.sin(angle)",
+                                                    "sin, cos = math.cos(angle), math.sin(angle)"), ROTATION,
+              "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines stand on the diagonal.", quotes=second_row),
+        wrong("halves instead of pairs", """
+            def shift_matrix(k, d):
+                M = torch.zeros(d, d)
+                half = d // 2
+                for i in range(half):
+                    angle = k / 10000 ** (2 * i / d)
+                    cos, sin = math.cos(angle), math.sin(angle)
+                    M[i, i], M[i, half + i] = cos, -sin
+                    M[half + i, i], M[half + i, half + i] = sin, cos
+                return M
+        """, ROTATION, """The blocks connect column i with column i + d/2, as if all sines came first. Here a pair stands side by side, in
+              columns 2i and 2i + 1.""", quotes=second_row),
+        wrong("only the diagonal", RIGHT.but("cos, -sin", "cos, 0.0").but("= sin, cos", "= 0.0, cos"), ROTATION,
+              "Only the diagonal is filled. A hand that turns mixes its sine and its cosine.", quotes=second_row),
+        wrong("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
+              "The matrix is that of one step, whatever k is.", quotes=second_row),
+        wrong("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
+              "The sign of k is lost: for k = -2 your matrix goes two places *on*. A negative angle turns backward by itself.",
+              quotes=second_row),
+        wrong("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"), ROTATION,
+              "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k times the angle.",
+              quotes=second_row),
+        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=second_row),
+        wrong("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
+              "The angles were taken for degrees; sine and cosine take radians.", quotes=second_row),
+        wrong("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.", quotes=second_row),
+        wrong("fitted to one place", """
+            def shift_matrix(k, d):
+                speed = 10000 ** (-torch.arange(0, d, 2).double() / d)
+                def row(t):
+                    return torch.stack([torch.sin(t * speed), torch.cos(t * speed)], -1).flatten()
+                a, b = row(0), row(k)
+                return torch.outer(a, b / (a @ a)).float()
+        """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One matrix must do it for *every*
+              position.""", quotes=second_row),
+    ),
+    right=(
+        right("blocks", RIGHT),
+        right("block_diag", """
+            def shift_matrix(k, d):
+                blocks = []
+                for i in range(d // 2):
+                    a = torch.tensor(k / 10000 ** (2 * i / d))
+                    blocks.append(torch.stack([torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])]))
+                return torch.block_diag(*blocks)
+        """),
+        right("least squares", """
+            def shift_matrix(k, d):
+                pos = torch.arange(-200, 400, dtype=torch.float64)[:, None]
+                angle = pos / 10000 ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
+                pe = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+                first = max(0, -k)
+                last = len(pe) - max(0, k)
+                return torch.linalg.pinv(pe[first:last]) @ pe[first + k:last + k]
+        """),
+        right("a power of one step", """
+            def shift_matrix(k, d):
+                one = torch.zeros(d, d, dtype=torch.float64)
+                i = torch.arange(0, d, 2)
+                a = (10000.0 ** (-i.double() / d))
+                one[i, i] = one[i + 1, i + 1] = a.cos()
+                one[i, i + 1], one[i + 1, i] = -a.sin(), a.sin()
+                return torch.linalg.matrix_power(one, k).float()
+        """),
+    ),
+    hints=(
+        "what does a hand of one speed do when k more words go by?",
+        "a (d, d) matrix of d/2 blocks of 2 by 2 along the diagonal, one for each pair of columns.",
+        "block i turns by k times the speed of pair i: (cos, -sin) in the sine's row, (sin, cos) in the cosine's row.",
+    ),
+)  # fmt: skip

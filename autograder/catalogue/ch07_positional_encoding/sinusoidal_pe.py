@@ -1,0 +1,163 @@
+"""07.1: where a word stands, as clock hands of many speeds."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, row_zero, second_row, sections
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from transformer_ref.model.positional_encoding import sinusoidal_table
+
+TABLE, SPEEDS, DISTANCE = sections("table speeds distance")
+
+
+def sinusoidal_pe(T: int, d: int) -> Tensor:
+    """Sine and cosine of pos / 10000^(2i/d), interleaved, (T, d)."""
+    return sinusoidal_table(T, d)
+
+
+def some(g: torch.Generator, lengths: tuple[int, int], halves: tuple[int, int], odd: int = 0) -> Case:
+    """A table whose length and width are drawn from ranges; the width is twice a number, and one more if `odd`."""
+    length, half = (int(torch.randint(*ends, (), generator=g)) for ends in (lengths, halves))
+    return Case((length, 2 * half + odd))
+
+
+RIGHT = answer("""
+    def sinusoidal_pe(T, d):
+        pos = torch.arange(T).float()[:, None]
+        two_i = torch.arange(0, d, 2).float()
+        angle = pos / 10000 ** (two_i / d)
+        table = torch.zeros(T, d)
+        table[:, 0::2] = torch.sin(angle)
+        table[:, 1::2] = torch.cos(angle)[:, : d // 2]
+        return table
+""")
+POS, PAIRS, ANGLE = "pos = torch.arange(T).float()[:, None]", "two_i = torch.arange(0, d, 2).float()", "pos / 10000 ** (two_i / d)"
+SINE, COSINE = "table[:, 0::2] = torch.sin(angle)", "table[:, 1::2] = torch.cos(angle)[:, : d // 2]"
+EACH = "torch.arange(d)"
+
+
+def column_by_column(exponent: str) -> str:
+    """The table with an angle of its own for every column j."""
+    return RIGHT.but(PAIRS, "j = torch.arange(d).float()").but(ANGLE, f"pos / 10000 ** ({exponent})").but(
+        SINE, "table[:, 0::2] = torch.sin(angle[:, 0::2])").but(COSINE, "table[:, 1::2] = torch.cos(angle[:, 1::2])")
+
+
+EXERCISE = Exercise(
+    id="sinusoidal-pe", number="07.1", difficulty=2, minutes=20, visible_points=2, hidden_points=5,
+    reference=sinusoidal_pe, reads=in_single_precision, section=TABLE,
+    probes=(
+        visible("three positions, d = 4", Case((3, 4))),
+        visible("six positions, d = 10", Case((6, 10))),
+        hidden("50 positions, d = 16", Case((50, 16))),
+        hidden("other sizes", some, (7, 30), (2, 12)),
+        hidden("an odd d", Case((5, 7))),
+        hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1),
+        hidden("d = 1", Case((6, 1))),
+        hidden("d = 2", Case((6, 2))),
+        hidden("one position", Case((1, 6))),
+        hidden("nothing else is touched", Case((4, 6)), also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
+                  COSINE, "table[:, (d + 1) // 2 :] = torch.cos(angle)[:, : d // 2]"), TABLE,
+              """All sines stand first and all cosines after them. They should take turns: a sine and a cosine of the first speed,
+              then of the second. (Some libraries store it your way; it is the same information in another order.)""", quotes=row_zero),
+        wrong("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), TABLE,
+              "Positions begin at 0 here, as everything in Python. Yours begin at 1.", quotes=row_zero),
+        wrong("sine and cosine exchanged", RIGHT.but("torch.sin", "torch.cos").but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"),
+              TABLE, "Sine and cosine are exchanged: the even columns hold the sines.", quotes=row_zero),
+        wrong("a speed for every column", column_by_column("j / d"), SPEEDS,
+              """Every column has a speed of its own. Columns 2i and 2i + 1 are the two numbers of *one* hand, so they share one
+              speed: i counts pairs, not columns.""", quotes=second_row),
+        wrong("twice the column", column_by_column("2 * j / d"), SPEEDS,
+              """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs. Column 1
+              turns far too slowly.""", quotes=second_row),
+        wrong("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
+              """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula already.""",
+              quotes=second_row),
+        wrong("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
+              """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column. Divide with /.""",
+              quotes=second_row),
+        wrong("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
+              """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to the root of
+              10,000.""", quotes=second_row),
+        wrong("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
+              """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d - 2)/d, just
+              short of it.""", quotes=second_row),
+        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=second_row),
+        wrong("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=second_row),
+        wrong("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,
+              """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and what is left
+              of them is noise. Divide.""", quotes=second_row),
+        wrong("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
+              "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).", quotes=second_row),
+        wrong("logarithm to base 10", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d * math.log10(10000))"), SPEEDS,
+              "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.", quotes=second_row),
+        wrong("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
+              "For an odd d your code stops: there is one sine more than cosines."),
+        wrong("odd d loses a column", RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS, "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
+                  SINE, "table = torch.zeros(T, d)").but(COSINE, """
+                  table[:, 0::2] = torch.sin(angle)
+                  table[:, 1::2] = torch.cos(angle)
+              """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
+        wrong("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)", "torch.cos(torch.deg2rad(angle))"),
+              TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the first hand by 1, not by 1/57.",
+              quotes=second_row),
+        wrong("turns", RIGHT.but("pos / 10000", "2 * math.pi * pos / 10000"), SPEEDS,
+              """The angles are 2 pi times too large: the first hand makes a whole turn between two words, so it never seems to move.""",
+              quotes=second_row),
+        wrong("position over the length", RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
+              """Positions were divided by the length, so position 2 gets another row in every sentence. The position itself turns the
+              hands.""", quotes=second_row),
+        wrong("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
+              "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.", quotes=row_zero),
+        wrong("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
+              "The table is turned: one row a position, (T, d)."),
+        wrong("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
+              "There is an axis too many. The table is the same for every sentence: (T, d)."),
+        wrong("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,
+              "The speeds' divisors were cut to whole numbers.", quotes=second_row),
+        wrong("fast hands last", RIGHT.but("(two_i / d)", "((d - 2 + d % 2 - two_i) / d)"), SPEEDS,
+              "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.", quotes=second_row),
+    ),
+    right=(
+        right("interleaved", RIGHT),
+        right("log space", """
+            def sinusoidal_pe(T, d):
+                speed = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
+                angle = torch.outer(torch.arange(T, dtype=torch.float32), speed)
+                return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]
+        """),
+        right("double loop", """
+            def sinusoidal_pe(T, d):
+                rows = []
+                for pos in range(T):
+                    row = []
+                    for column in range(d):
+                        angle = pos / math.pow(10000, (column - column % 2) / d)
+                        row.append(math.sin(angle) if column % 2 == 0 else math.cos(angle))
+                    rows.append(row)
+                return torch.tensor(rows)
+        """),
+        right("complex numbers, float64", """
+            def sinusoidal_pe(T, d):
+                i = torch.arange((d + 1) // 2, dtype=torch.float64)
+                pos = torch.arange(T, dtype=torch.float64)
+                hand = torch.polar(torch.ones(T, len(i), dtype=torch.float64), pos[:, None] * 10000 ** (-2 * i / d))
+                return torch.stack([hand.imag, hand.real], dim=2).reshape(T, -1)[:, :d]
+        """),
+        right("where", """
+            def sinusoidal_pe(T, d):
+                column = torch.arange(d)
+                angle = torch.arange(T)[:, None] / torch.pow(10000.0, (column - column % 2) / d)
+                return torch.where(column % 2 == 0, angle.sin(), angle.cos())
+        """),
+    ),
+    hints=(
+        "how many speeds are there for d columns? And which columns share one?",
+        "positions (T, 1) and speeds (pairs,) give angles (T, pairs); sines go to the even columns, cosines to the odd ones.",
+        "for each pair i: angle = position / 10000 to the power 2i/d; column 2i its sine, column 2i + 1 its cosine, if there is one.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""08.2: who has been said already."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch08_masks.shared import open_cells, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from transformer_ref.model import masks
+
+CAUSAL, CACHE, CONVENTION = sections("causal cache convention")
+
+
+def causal_mask(Tq: int, offset: int = 0) -> Tensor:
+    """True where the key is not later than the query, (Tq, Tq + offset)."""
+    return masks.causal_mask(Tq, offset)
+
+
+def lengths(g: torch.Generator, new: tuple[int, int], cached: tuple[int, int]) -> Case:
+    """Numbers of new and of cached words, each drawn from a range that leaves out its end."""
+    return Case(tuple(int(torch.randint(*ends, (), generator=g)) for ends in (new, cached)))
+
+
+def first_row(evidence: Evidence) -> str:
+    """Row 0 as it is and as it should be."""
+    def cells(table: Tensor) -> str:
+        return " ".join("True" if cell else "False" for cell in table[0].tolist())
+
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2:
+        return ""
+    return f"Your row 0 is {cells(evidence.got)}; it should be {cells(evidence.expected)}."
+
+
+RIGHT = answer("""
+    def causal_mask(Tq, offset=0):
+        query = torch.arange(Tq)[:, None] + offset
+        key = torch.arange(Tq + offset)[None, :]
+        return key <= query
+""")
+QUERY, KEY, RULE = "query = torch.arange(Tq)[:, None] + offset", "key = torch.arange(Tq + offset)[None, :]", "key <= query"
+
+EXERCISE = Exercise(
+    id="causal-mask", number="08.2", difficulty=2, minutes=15, visible_points=1, hidden_points=4,
+    reference=causal_mask, section=CAUSAL,
+    probes=(
+        visible("four words", Case((4,))),
+        visible("two new words after three cached ones", Case((2, 3))),
+        hidden("six words: 15 cells blocked", Case((6,))),
+        hidden("one word", Case((1,))),
+        hidden("one new word, several cached", lengths, (1, 2), (3, 9)),
+        hidden("more new words than cached", lengths, (5, 9), (1, 5)),
+        hidden("an offset of 0, said", lengths, (3, 9), (0, 1)),
+        hidden("nothing else is touched", lengths, (2, 7), (1, 7), also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("the upper triangle", RIGHT.but(RULE, "key >= query"), CAUSAL,
+              "Word 0 may see the whole future, and the last word only itself: this is the mask the wrong way round.",
+              quotes=first_row),
+        wrong("only the future", RIGHT.but(RULE, "key > query"), CONVENTION,
+              """True stands exactly at the later words, which are to be hidden. In this course True means *may attend*; some
+              libraries mean the opposite.""", quotes=first_row),
+        wrong("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
+              """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1 is
+              predicted: it may be seen.""", quotes=first_row),
+        wrong("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
+              "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
+        wrong("offset ignored", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
+              CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset + Tq
+              of them."""),
+        wrong("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
+              """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that came
+              before.""", quotes=first_row),
+        wrong("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
+              "The open columns for the cached words stand at the end. They were said first, so their columns come first.",
+              quotes=first_row),
+        wrong("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
+              "The keys of earlier steps are hidden: row 0 must see the cached words.", quotes=first_row),
+        wrong("everything open with an offset", RIGHT.but(RULE, "(key <= query) | (offset > 0)"), CACHE,
+              """With an offset every cell is open. Among the new words the order still holds: the first of them may not see the
+              second.""", quotes=open_cells),
+        wrong("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
+              "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is looked at.",
+              quotes=first_row),
+        wrong("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
+              "The mask holds ones and zeros. A boolean one is wanted."),
+        wrong("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
+              "The mask holds whole numbers. A boolean one is wanted."),
+        wrong("minus infinity", RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
+              CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
+        wrong("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
+              "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
+        wrong("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,
+              "Each word sees itself alone. It may see all words before it too.", quotes=open_cells),
+        wrong("only the word before", RIGHT.but(RULE, "(key <= query) & (key >= query - 1)"), CAUSAL,
+              "Each word sees itself and one word before it. It may see all of them.", quotes=open_cells),
+        wrong("a batch axis", RIGHT.but(RULE, "(key <= query)[None]"), CAUSAL,
+              "There is an axis too many: the mask is the same for every sentence and head, so (Tq, Tq + offset) is enough."),
+    ),
+    right=(
+        right("tril", """
+            def causal_mask(n, past=0):
+                return torch.ones(n, n + past, dtype=torch.bool).tril(past)
+        """),
+        right("not triu", """
+            def causal_mask(Tq, offset=0):
+                return ~torch.triu(torch.ones(Tq, Tq + offset), diagonal=offset + 1).bool()
+        """),
+        right("loops", """
+            def causal_mask(Tq, offset=0):
+                return torch.tensor([[k <= q + offset for k in range(Tq + offset)] for q in range(Tq)])
+        """),
+        right("a square, cut", """
+            def causal_mask(Tq, offset=0):
+                whole = torch.tril(torch.ones((Tq + offset, Tq + offset), dtype=torch.bool))
+                return whole[offset:]
+        """),
+        right("two blocks", """
+            def causal_mask(Tq, offset=0):
+                past = torch.ones(Tq, offset, dtype=torch.bool)
+                return torch.cat([past, torch.tril(torch.ones(Tq, Tq)) == 1], dim=1)
+        """),
+    ),
+    hints=(
+        "a word predicts the next one. Which words does it know by then? Is it among them?",
+        "Tq rows, offset + Tq columns; row i stands at place offset + i of all that was said.",
+        "True where the place of the column is not greater than the place of the row.",
+    ),
+)  # fmt: skip

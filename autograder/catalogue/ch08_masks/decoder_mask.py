@@ -1,0 +1,133 @@
+"""08.3: said already, and a word."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells, sections, sentences, spread
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from transformer_ref.model import masks
+
+BOTH, AXIS, CAUSAL, CONVENTION = sections("both axis causal convention")
+
+
+def decoder_mask(ids: Tensor, pad: int) -> Tensor:
+    """True where the key is a real token and not later than the query, (B, 1, T, T)."""
+    return masks.decoder_mask(ids, pad)
+
+
+def rows_of_words(case: Case, result):
+    """The rows of the mask that belong to words: pad queries may be blocked or not."""
+    ids, pad = case.arguments
+    B, T = ids.shape
+    result = spread(result, B, 1, T, T)
+    if not isinstance(result, Tensor) or result.shape != (B, 1, T, T):
+        return result
+    return result.masked_fill((ids == pad)[:, None, :, None], 0)
+
+
+def inputs(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    return Case((sentences(g, B, T, pad), pad))
+
+
+def padded_in_front(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    return Case((sentences(g, B, T, pad).flip(1), pad))
+
+
+RIGHT = answer("""
+    def decoder_mask(ids, pad):
+        T = ids.shape[1]
+        real = (ids != pad)[:, None, None, :]
+        past = torch.ones(T, T, dtype=torch.bool).tril()
+        return real & past
+""")
+REAL, PAST = "real = (ids != pad)[:, None, None, :]", "past = torch.ones(T, T, dtype=torch.bool).tril()"
+
+EXERCISE = Exercise(
+    id="decoder-mask", number="08.3", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    reference=decoder_mask, reads=rows_of_words, section=BOTH,
+    probes=(
+        visible("two sentences, pad 0", Case((SENTENCES, PAD))),
+        visible("padded in front", Case((torch.tensor([[0, 0, 7, 8], [9, 5, 6, 4], [0, 3, 2, 8]]), PAD))),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0),
+        hidden("another pad, in front", padded_in_front, 4, 5, 17),
+        hidden("one sentence of one token", inputs, 1, 1, 0),
+        hidden("more sentences than tokens", inputs, 5, 3, 2),
+        hidden("nothing else is touched", inputs, 2, 4, 0, also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
+              """A pad is visible when it lies in the past, and the future is visible where it holds words. Both conditions must
+              hold at once.""", quotes=open_cells),
+        wrong("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
+              "The sum of two masks holds 0, 1 and 2. Both conditions must hold: True where both are True."),
+        wrong("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
+              "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_cells),
+        wrong("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
+              """Words still look at pads that came before them: the pads were hidden as queries, or not at all. Hide them as *keys*, on
+              the last axis.""",
+              quotes=open_cells),
+        wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
+              "The future is open: this is the padding mask alone.", quotes=open_cells),
+        wrong("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,
+              "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
+        wrong("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,
+              "One table for the whole batch came back. Each sentence has its own pads, so B tables are needed.",
+              quotes=open_cells),
+        wrong("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), AXIS,
+              """The shape is (B, T, T). Against the scores (B, h, T, T) the sentences would meet the heads: an axis of size 1
+              belongs between.""", quotes=open_cells),
+        wrong("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
+              "Only pads may be looked at: the padding mask is the wrong way round.", quotes=open_cells),
+        wrong("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
+              "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_cells),
+        wrong("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
+              "True stands where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
+        wrong("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
+              "A word cannot see itself, so the first word of each sentence has nobody to look at.", quotes=open_cells),
+        wrong("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
+              "Each word sees the very word that it is to predict.", quotes=open_cells),
+        wrong("pad 0 written in", RIGHT.but("!= pad", "!= 0"), BOTH,
+              "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
+        wrong("ones and zeros", RIGHT.but("real & past", "(real & past).float()"), CONVENTION,
+              "The mask holds ones and zeros. A boolean one is wanted."),
+    ),
+    right=(
+        right("multiplied", formula("decoder_mask(y, p)", "(y != p)[:, None, None] * torch.ones(y.shape[1], y.shape[1]).tril().bool()")),
+        right("logical and", """
+            def decoder_mask(ids, pad):
+                places = torch.arange(ids.shape[1])
+                causal = places[None, :] <= places[:, None]
+                return torch.logical_and(causal[None, None], ids.ne(pad).unsqueeze(1).unsqueeze(1))
+        """),
+        right("pad queries blocked too", """
+            def decoder_mask(ids, pad):
+                real = ids != pad
+                T = ids.shape[1]
+                causal = torch.tril(torch.ones(T, T, dtype=torch.bool))
+                return (real[:, None, :] & real[:, :, None] & causal)[:, None]
+        """),
+        right("loops", """
+            def decoder_mask(ids, pad):
+                B, T = ids.shape
+                mask = torch.zeros(B, 1, T, T, dtype=torch.bool)
+                for b in range(B):
+                    for query in range(T):
+                        for key in range(query + 1):
+                            mask[b, 0, query, key] = ids[b, key] != pad
+                return mask
+        """),
+        right("masked_fill", """
+            def decoder_mask(ids, pad):
+                B, T = ids.shape
+                mask = torch.ones(B, 1, T, T, dtype=torch.bool).tril()
+                return mask.masked_fill((ids == pad)[:, None, None, :], False)
+        """),
+    ),
+    hints=(
+        "two conditions. Must both hold, or is one enough?",
+        "(B, 1, 1, T) from the pads, (T, T) from the order: together (B, 1, T, T).",
+        "real keys, as in 08.1; not later than the query, as in 08.2; True where both are True.",
+    ),
+)  # fmt: skip

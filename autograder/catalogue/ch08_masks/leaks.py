@@ -1,0 +1,200 @@
+"""08.5: a test that catches a model at looking into the future."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch08_masks import models
+from autograder.catalogue.ch08_masks.models import Reader, V, attention, past
+from autograder.catalogue.ch08_masks.shared import sections
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+
+(LEAK,) = sections("leak")
+
+
+def leaks(model, ids: Tensor, t: int) -> bool:
+    """Whether a change of the tokens from t on changes what the model says before t."""
+    training = model.training
+    model.eval()
+    try:
+        changed = ids.clone()
+        changed[:, t:] = (changed[:, t:] + 1) % model(ids).shape[-1]
+        before, after = model(ids)[:, :t], model(changed)[:, :t]
+        return not torch.allclose(before, after, atol=1e-4)
+    finally:
+        model.train(training)
+
+
+def sound(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
+    return Case((Reader(mix, **options), torch.randint(V, (B, T), generator=g), t))
+
+
+def leaking(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
+    return sound(g, mix, B, T, t, **options)
+
+
+def full_of_the_highest(g: torch.Generator) -> Case:
+    """Ids that are all the last of the vocabulary, where adding 1 leaves it."""
+    return Case((Reader(models.norm_over_time), torch.full((2, 5), V - 1), 3))
+
+
+def full_of_zeros(g: torch.Generator) -> Case:
+    """Ids that are all 0, where writing a 0 changes nothing."""
+    return Case((Reader(models.backwards), torch.zeros(2, 5, dtype=torch.int64), 2))
+
+
+def everything(query: Tensor, key: Tensor) -> Tensor:
+    return key == key
+
+
+def one_more(query: Tensor, key: Tensor) -> Tensor:
+    return key <= query + 1
+
+
+def future(query: Tensor, key: Tensor) -> Tensor:
+    return key >= query
+
+
+RIGHT = answer("""
+    def leaks(model, ids, t):
+        was_training = model.training
+        model.eval()
+        vocabulary = model(ids).shape[-1]
+        changed = ids.clone()
+        changed[:, t:] = (ids[:, t:] + 1) % vocabulary
+        before = model(ids)[:, :t]
+        after = model(changed)[:, :t]
+        gap = (before - after).abs().max()
+        model.train(was_training)
+        return bool(gap > 1e-4)
+""")
+CHANGE, GAP = "changed[:, t:] = (ids[:, t:] + 1) % vocabulary", "gap = (before - after).abs().max()"
+BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
+
+EXERCISE = Exercise(
+    id="leaks", number="08.5", difficulty=3, minutes=25, visible_points=1, hidden_points=3,
+    reference=leaks, section=LEAK,
+    probes=(
+        visible("a sound model: causal attention", sound, attention(past), 2, 6, 3),
+        visible("a leak: no mask", leaking, attention(everything), 2, 6, 3),
+        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, also=UNTOUCHED),
+        visible("a sound model that never reads its own place", sound, models.before_only, 2, 6, 3, bare=True),
+        visible("the same at the last place", sound, models.before_only, 2, 5, 4, bare=True),
+        hidden("a sound model with dropout, in training mode", sound, attention(past), 2, 6, 4,
+               dropout=0.3, training=True, also=UNTOUCHED),
+        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5),
+        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3),
+        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2),
+        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4),
+        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3),
+        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5),
+        hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest),
+        hidden("a leak: read backwards, ids all 0", full_of_zeros),
+        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5),
+        visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
+        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2),
+    ),
+    wrong=(
+        wrong("all places compared", RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
+              """You accused a sound model: the places from t on *may* change, since their own tokens changed. Look at the places
+              before t only."""),
+        wrong("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
+                  "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
+              """You accused a sound model: place t has been given another token, and may answer otherwise. Only the places
+              *before* t may not."""),
+        wrong("the places after compared", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t:]").but(
+                  "model(changed)[:, :t]", "model(changed)[:, t:]"), LEAK,
+              "You looked at the places from t on. These may change; the ones before t may not."),
+        wrong("only the first place", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :1]").but(
+                  "model(changed)[:, :t]", "model(changed)[:, :1]"), LEAK,
+              """Only place 0 was looked at. A model that peeks one word ahead shows it at the place just before t, and nowhere
+              else."""),
+        wrong("only the place before", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t - 1:t]").but(
+                  "model(changed)[:, :t]", "model(changed)[:, t - 1:t]").but(CHANGE, "changed[:, -1] = (ids[:, -1] + 1) % vocabulary"), LEAK,
+              """Only one place was looked at, and only the last token changed. Look at all places before t, and change all tokens
+              from t on."""),
+        wrong("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
+              "Only the first sentence was changed, or compared. A leak may show in another."),
+        wrong("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
+              """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that every token
+              becomes another one."""),
+        wrong("the highest id written", RIGHT.but(CHANGE, "changed[:, t:] = vocabulary - 1"), LEAK,
+              "You wrote one fixed id. Where it stood already nothing changed. Make sure that every token becomes another one."),
+        wrong("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
+              """One more than the highest id is no token, and the model stops. The size of the vocabulary is the last size of the
+              logits: come round to 0."""),
+        wrong("mixed tokens", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:].flip(1)"), LEAK,
+              """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not look at
+              the order hides its leak."""),
+        wrong("nothing changed", RIGHT.without(CHANGE), LEAK,
+              "The same sentence was shown twice, so every model looks sound. A test that cannot fail tests nothing."),
+        wrong("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
+              "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
+        wrong("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
+              """A sound model was accused: in training mode dropout draws anew at each call, so two answers to the same sentence
+              differ. Evaluation mode first."""),
+        wrong("left in evaluation mode", RIGHT.without("model.train(was_training)"), LEAK,
+              "The model came back in evaluation mode. Leave it in the mode in which you got it."),
+        wrong("always put in training mode", RIGHT.but("model.train(was_training)", "model.train()"), LEAK,
+              "The model came back in training mode, whatever it was in. Leave it as you got it."),
+        wrong("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
+              """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last digits.
+              Allow a small difference."""),
+        wrong("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
+              """The mean of the differences was taken: positive and negative ones cancel, and one changed place among many is
+              averaged away. The largest absolute difference sees it."""),
+        wrong("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
+              "True should mean that the model leaks. Yours says it of sound ones."),
+        wrong("a tensor", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
+              "A tensor without axes came back. A plain True or False is wanted."),
+        wrong("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
+              "You returned how large the difference is. A plain True or False is wanted."),
+        wrong("ids changed in place", RIGHT.but("ids.clone()", "ids").but(BEFORE, "before = model(ids)[:, :t].clone()"), LEAK,
+              """`changed = ids` is the same tensor under another name: writing into it changes both, the caller's too, and the two
+              answers are one. Make a copy."""),
+    ),
+    right=(
+        right("all tokens from t on", RIGHT),
+        right("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary")),
+        right("several changes", """
+            def leaks(model, ids, t):
+                mode = model.training
+                model.eval()
+                try:
+                    with torch.no_grad():
+                        base = model(ids)
+                        V = base.size(-1)
+                        for step in (1, 2, 5):
+                            other = torch.cat([ids[:, :t], (ids[:, t:] + step) % V], dim=1)
+                            if not torch.allclose(model(other)[:, :t], base[:, :t], rtol=1e-3, atol=1e-3):
+                                return True
+                        return False
+                finally:
+                    model.train(mode)
+        """),
+        right("one sentence at a time", """
+            def leaks(model, ids, t):
+                training = model.training
+                model.train(False)
+                found = False
+                base = model(ids)
+                for b in range(len(ids)):
+                    changed = ids.clone()
+                    changed[b, t:] = torch.where(changed[b, t:] == 0, 1, 0)
+                    gap = (model(changed) - base)[:, :t].abs().amax().item()
+                    found = found or gap > 1e-3
+                if training:
+                    model.train()
+                return found
+        """),
+        right("counted down", RIGHT.but("(ids[:, t:] + 1) % vocabulary", "(ids[:, t:] - 1) % vocabulary").but(
+            GAP, "gap = torch.norm(before - after)")),
+    ),
+    hints=(
+        "whose answers may not change when the tokens from t on become others?",
+        "ids (B, T) and a changed copy give two (B, T, V); compare their first t places.",
+        "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the mode as it "
+        "was; is the difference more than noise?",
+    ),
+)  # fmt: skip

@@ -1,0 +1,278 @@
+"""08.4: hide the scores, not the shares."""
+
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch05_self_attention.shared import FUSED
+from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.probes import GRADIENTS, UNTOUCHED, hidden, normal, turned, visible
+from autograder.catalogue.quotes import row, row_sums
+from transformer_ref.model import attention
+
+SCORES, NOBODY, CONSTANTS, CONVENTION, AXIS = sections("scores nobody constants convention axis")
+
+
+def masked_attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """softmax(Q K^T / sqrt(d_k)) V over the keys that the mask allows, and the weights."""
+    return tuple(attention.explicit_attention(Q, K, V, mask))
+
+
+def some_hidden(g: torch.Generator, *shape: int) -> Tensor:
+    """A mask in which every query has a key, and most have a hidden one."""
+    mask = torch.rand(*shape, generator=g) < 0.6
+    first = torch.randint(shape[-1], shape[:-1], generator=g)
+    return mask.scatter(-1, first[..., None], True)
+
+
+def inputs(
+    g: torch.Generator, B: int, h: int, Tq: int, Tk: int, d_k: int, d_v: int, dtype: torch.dtype = torch.float32
+) -> Case:
+    Q, K, V = normal(g, B, h, Tq, d_k), normal(g, B, h, Tk, d_k), normal(g, B, h, Tk, d_v)
+    return Case((Q.to(dtype), K.to(dtype), V.to(dtype), some_hidden(g, B, 1, Tq, Tk)))
+
+
+def turned_in_memory(g: torch.Generator) -> Case:
+    case = inputs(g, 2, 3, 4, 5, 6, 7, dtype=torch.float64)
+    return Case((*map(turned, case.arguments[:3]), case.arguments[3]))
+
+
+def causal(g: torch.Generator) -> Case:
+    """A mask of two axes, for every sentence and head."""
+    return Case((normal(g, 2, 3, 5, 4), normal(g, 2, 3, 5, 4), normal(g, 2, 3, 5, 6), torch.ones(5, 5).tril().bool()))
+
+
+def no_mask(g: torch.Generator) -> Case:
+    return Case((*inputs(g, 2, 1, 3, 4, 5, 6).arguments[:3], None))
+
+
+def poisoned(g: torch.Generator) -> Case:
+    """A hidden key's value is a million, another's scores are the largest: neither may matter."""
+    Q, K, V, _ = inputs(g, 2, 2, 3, 5, 4, 6).arguments
+    mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
+    mask[0, ..., 1], mask[1, ..., 3] = False, False
+    V[0, :, 1], V[1, :, 3] = 1e6, -1e6
+    K[0, :, 1] = 20 * Q[0, :, 0]
+    return Case((Q, K, V, mask))
+
+
+def low_scores(g: torch.Generator) -> Case:
+    """The allowed scores lie around -200 and below a hidden one's constant, if that is small."""
+    K = torch.full((1, 1, 4, 4), -200.0) + torch.arange(4.0)[:, None]
+    K[..., 3, :] = 1.0
+    mask = torch.tensor([[True, True, True, False], [True, False, True, False]])
+    return Case((torch.full((1, 1, 2, 4), 0.5), K, normal(g, 1, 1, 4, 3), mask))
+
+
+def very_low_scores(g: torch.Generator) -> Case:
+    """The allowed scores lie around -20,000, which float32 has no trouble with."""
+    case = low_scores(g)
+    Q, K, V, mask = case.arguments
+    return Case((100 * Q, K, V, mask))
+
+
+def nobody(g: torch.Generator, B: int = 2, dtype: torch.dtype = torch.float32) -> Case:
+    """One query of each sentence may look at no key."""
+    Q, K, V, mask = inputs(g, B, 3, 4, 5, 6, 7, dtype=dtype).arguments
+    mask[0, 0, 2] = False
+    if B > 1:
+        mask[1, 0, 0] = False
+    return Case((Q, K, V, mask))
+
+
+def half(g: torch.Generator) -> Case:
+    Q, K, V, mask = inputs(g, 1, 2, 3, 4, 5, 6).arguments
+    return Case((Q.half(), K.half(), V.half(), mask))
+
+
+RUNNING = EMBEDDINGS[None, None]
+PAST = torch.ones(4, 4, dtype=torch.bool).tril()
+
+
+def with_a_blind_word() -> Case:
+    mask = PAST.clone()
+    mask[1] = False
+    return Case((RUNNING, RUNNING, RUNNING, mask), WORDS)
+
+
+def hidden_is_zero(got) -> bool:
+    return bool((got[1].flatten(0, -3)[0].masked_select(~PAST) == 0).all())
+
+
+def first_row(evidence: Evidence) -> str:
+    weights = evidence.got[1].flatten(0, -2)[0][:4]
+    return f"The first word's weights are {row(weights)}; only itself is open to it."
+
+
+RIGHT = answer("""
+    def masked_attention(Q, K, V, mask):
+        scores = Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float('-inf'))
+        weights = torch.softmax(scores, dim=-1)
+        weights = torch.nan_to_num(weights)
+        return weights @ V, weights
+""")
+HIDE = "scores = scores.masked_fill(~mask, float('-inf'))"
+WEIGHTS, NAN = "weights = torch.softmax(scores, dim=-1)", "weights = torch.nan_to_num(weights)"
+AFTER = """
+    if mask is not None:
+        weights = weights * mask
+"""
+
+
+def hides_by(constant: str) -> str:
+    """The answer that hides scores by a constant and leaves it at that."""
+    return RIGHT.but("float('-inf')", constant).without(NAN)
+
+
+EXERCISE = Exercise(
+    id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
+    reference=masked_attention, section=SCORES, forbidden=FUSED,
+    probes=(
+        visible("four words, causal", Case((RUNNING, RUNNING, RUNNING, PAST), WORDS),
+                laws=(Law("hidden words get exactly 0", hidden_is_zero),)),
+        visible("2 sentences, 3 heads, 4 queries, 5 keys", inputs, 2, 3, 4, 5, 6, 7),
+        visible("a word with nobody to look at", with_a_blind_word()),
+        visible("scores around -200", low_scores),
+        visible("scores around -20,000", very_low_scores),
+        visible("float16", half, rtol=1e-2, atol=3e-3),
+        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6),
+        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2),
+        hidden("a mask of two axes", causal),
+        hidden("no mask", no_mask),
+        hidden("what is hidden does not matter", poisoned),
+        hidden("nobody to look at", nobody),
+        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS),
+        hidden("float64, transposed in memory", turned_in_memory),
+        hidden("nothing else is touched", inputs, 2, 3, 4, 5, 4, 5, also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
+              """The hidden shares were taken away *after* the softmax. What was given to them is lost, so the rows no longer sum
+              to 1, and how much is lost depends on the words that should be hidden. Hide the scores, before they are shared
+              out.""", quotes=row_sums),
+        wrong("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
+              """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is almost 0,
+              not minus a billion) all do that. A score of 0 is an ordinary score: its exponential is 1. Only minus infinity
+              becomes a share of 0.""", quotes=first_row),
+        wrong("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
+              """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
+              nn.MultiheadAttention means the opposite.""", quotes=first_row),
+        wrong("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
+              "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
+        wrong("minus a hundred", hides_by("-100.0"), CONSTANTS,
+              """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use minus
+              infinity, or the least number that the dtype has."""),
+        wrong("minus ten thousand", hides_by("-1e4"), CONSTANTS,
+              """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and a query without any
+              key then shares itself out over forbidden ones. Use minus infinity, or the least number that the dtype has."""),
+        wrong("minus a billion", hides_by("-1e9"), NOBODY,
+              """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
+              the same constant. It should get zeros, and its output too. And float16 ends at 65,504: there -1e9 is an error."""),
+        wrong("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
+              """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
+              the same least number. It should get zeros, and its output too."""),
+        wrong("not a number", RIGHT.without(NAN), NOBODY,
+              """A query that may look at nobody has only minus infinity to share out: 0/0, which is NaN. It should get zeros, and
+              its output too."""),
+        wrong("added minus infinity", RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float('-inf'))"),
+              NOBODY, """The output is right, but the gradient of a query that may look at nobody is NaN: adding minus infinity lets
+              the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that way; adding does not."""),
+        wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
+              "The softmax ran over the queries. Each query shares out 1 over its *keys*, the last axis.", quotes=row_sums),
+        wrong("no scaling", RIGHT.but(" / Q.shape[-1] ** 0.5", ""), SCORES,
+              "The division by the root of d_k is missing, so your shares are too sharp."),
+        wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
+              "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
+        wrong("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
+              "The scores were divided by the root of the number of keys. What makes them large is the width d_k."),
+        wrong("mask turned", RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:", "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,
+              "Queries and keys of the mask are exchanged. Its last axis runs over the keys, as that of the scores does."),
+        wrong("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"), SCORES,
+              """The *values* of hidden words were set to 0. They still take their shares, which are then lost. Hide the
+              scores."""),
+        wrong("shares renormalized without care", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
+            if mask is not None:
+                weights = weights * mask
+                weights = weights / weights.sum(dim=-1, keepdim=True)
+        """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN, for a query
+              that may look at nobody, and where all allowed shares are too small for a float."""),
+        wrong("the output's row not emptied", RIGHT.but(NAN, """
+            mean = weights.nan_to_num(1 / weights.shape[-1])
+            weights = weights.nan_to_num()
+        """).but("weights @ V, weights", "mean @ V, weights"), NOBODY,
+              """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should be 0
+              too."""),
+        wrong("only the output", RIGHT.but("weights @ V, weights", "weights @ V"), SCORES,
+              "Only the mixture came back. Return the weights as well, as a pair (out, weights)."),
+        wrong("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
+              "The pair is the wrong way round: the mixture comes first, then the weights."),
+        wrong("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
+              "Your code stops when mask is None. That means: everybody may attend to everybody."),
+        wrong("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
+              "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
+        in_place("V", RIGHT.before("return weights @ V, weights", """
+            if mask is not None:
+                V.masked_fill_(~mask.any(dim=-2).unsqueeze(-1), 0.0)
+        """), SCORES),
+        *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
+    ),
+    right=(
+        right("fill, softmax, nan_to_num", RIGHT),
+        right("a billion, then times the mask", RIGHT.but("float('-inf')", "-1e9 if scores.dtype != torch.float16 else -6e4").but(NAN, AFTER)),
+        right("the least number, then times the mask", """
+            def masked_attention(Q, K, V, mask):
+                s = torch.einsum('...qd,...kd->...qk', Q, K) / math.sqrt(K.size(-1))
+                if mask is None:
+                    w = s.softmax(-1)
+                else:
+                    w = torch.where(mask, s, torch.finfo(s.dtype).min).softmax(-1) * mask
+                return torch.einsum('...qk,...kv->...qv', w, V), w
+        """),
+        right("blind rows shown all, then emptied", """
+            def masked_attention(Q, K, V, mask):
+                scores = (Q / Q.shape[-1] ** 0.5) @ K.mT
+                if mask is None:
+                    mask = torch.ones(scores.shape, dtype=torch.bool)
+                blind = ~mask.any(-1, keepdim=True)
+                weights = scores.masked_fill(~(mask | blind), -float('inf')).softmax(dim=-1)
+                weights = weights.masked_fill(blind, 0)
+                return weights @ V, weights
+        """),
+        right("exponentials by hand", """
+            def masked_attention(Q, K, V, mask):
+                scores = Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5
+                if mask is None:
+                    mask = torch.ones_like(scores, dtype=torch.bool)
+                mask = mask.expand_as(scores)
+                lowest = torch.finfo(scores.dtype).min
+                top = scores.masked_fill(~mask, lowest).amax(-1, keepdim=True).detach()
+                e = torch.exp(torch.where(mask, scores - top, torch.full_like(scores, lowest))) * mask
+                total = e.sum(-1, keepdim=True)
+                weights = e / torch.where(total > 0, total, torch.ones_like(total))
+                return weights @ V, weights
+        """),
+        right("loops over sentences and heads", """
+            def masked_attention(Q, K, V, mask):
+                B, h, Tq, d = Q.shape
+                Tk = K.shape[2]
+                full = torch.ones(B, h, Tq, Tk, dtype=torch.bool) if mask is None else mask.expand(B, h, Tq, Tk)
+                outs, tables = [], []
+                for b in range(B):
+                    for i in range(h):
+                        scores = (Q[b, i] @ K[b, i].T / d ** 0.5).masked_fill(~full[b, i], -torch.inf)
+                        table = torch.nan_to_num(torch.softmax(scores, -1), nan=0.0)
+                        tables.append(table)
+                        outs.append(table @ V[b, i])
+                return torch.stack(outs).view(B, h, Tq, -1), torch.stack(tables).view(B, h, Tq, Tk)
+        """),
+    ),
+    hints=(
+        "what score becomes a share of exactly 0? And what becomes of a row that has no other?",
+        "scores (B, h, Tq, Tk); the mask broadcasts to them; weights have the same shape, the output is (B, h, Tq, d_v).",
+        "scores as in 05.2; minus infinity where the mask is False; softmax over the keys; rows of NaN become 0; mix the values.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""Small models of every kind, sound ones and ones that leak the future: what a leak test is tried on.
+
+Each maps ids (B, T) to logits (B, T, V). Their weights are drawn once; none of them was trained.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+V, WIDTH = 11, 8
+
+
+class Reader(nn.Module):
+    """Embeds the ids, lets `mix` bring in other places, and scores the vocabulary.
+
+    mix: (B, T, WIDTH) -> the same; bare: a place is what was mixed alone, without its own vector.
+   """
+
+    def __init__(self, mix: Callable[[Tensor], Tensor], dropout: float = 0.0, training: bool = False,
+                 bare: bool = False) -> None:
+        super().__init__()
+        g = torch.Generator().manual_seed(7)
+        self.table = torch.randn(V, WIDTH, generator=g)
+        self.places = torch.randn(64, WIDTH, generator=g)
+        self.scores = torch.randn(WIDTH, V, generator=g)
+        self.mix, self.dropout, self.bare, self.noise = mix, dropout, bare, torch.Generator().manual_seed(9)
+        self.train(training)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (B, T, V)."""
+        x = self.table[ids] + self.places[: ids.shape[1]]
+        x = self.mix(x) if self.bare else self.mix(x) + x
+        if self.training and self.dropout:
+            x = x * (torch.rand(x.shape, generator=self.noise) >= self.dropout)
+        return x @ self.scores
+
+
+def attention(allowed: Callable[[Tensor, Tensor], Tensor], hide: bool = True, axis: int = -1) -> Callable:
+    """One head. allowed: (place of the query, place of the key) -> who may look; hide: before the softmax, or after."""
+    g = torch.Generator().manual_seed(8)
+    query, key, value = (torch.randn(WIDTH, WIDTH, generator=g) * 0.3 for _ in range(3))
+
+    def mix(x: Tensor) -> Tensor:
+        places = torch.arange(x.shape[1])
+        mask = allowed(places[:, None], places[None, :])
+        scores = (x @ query) @ (x @ key).transpose(-2, -1) / WIDTH**0.5
+        if hide:
+            weights = torch.softmax(scores.masked_fill(~mask, -1e9), dim=axis)
+        else:
+            weights = torch.softmax(scores, dim=axis) * mask
+        return 3 * weights @ (x @ value)
+
+    return mix
+
+
+def past(query: Tensor, key: Tensor) -> Tensor:
+    return key <= query
+
+
+def running_mean(x: Tensor) -> Tensor:
+    return 3 * x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+
+def by_fourier(x: Tensor) -> Tensor:
+    """A causal convolution by way of frequencies: right up to the noise of its arithmetic."""
+    T = x.shape[1]
+    kernel = 0.5 ** torch.arange(T)
+    spectrum = torch.fft.rfft(x, 2 * T, dim=1) * torch.fft.rfft(kernel, 2 * T)[:, None]
+    return torch.fft.irfft(spectrum, 2 * T, dim=1)[:, :T]
+
+
+def recurrent(x: Tensor) -> Tensor:
+    state, states = torch.zeros_like(x[:, 0]), []
+    for place in range(x.shape[1]):
+        state = torch.tanh(x[:, place] + 0.5 * state.roll(1, dims=-1))
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+def norm_over_time(x: Tensor) -> Tensor:
+    return (x - x.mean(dim=1, keepdim=True)) / (x.std(dim=1, keepdim=True, correction=0) + 1e-5)
+
+
+def backwards(x: Tensor) -> Tensor:
+    return recurrent(x.flip(1)).flip(1)
+
+
+def before_only(x: Tensor) -> Tensor:
+    return torch.cat([torch.zeros_like(x[:, :1]), recurrent(x)[:, :-1]], dim=1)
+
+
+def after_only(x: Tensor) -> Tensor:
+    return torch.cat([backwards(x)[:, 1:], torch.zeros_like(x[:, :1])], dim=1)
+
+
+def heads_by_view(x: Tensor) -> Tensor:
+    """Two heads cut by view, so a head is a piece of the sentence, and the pieces come back at other places."""
+    B, T, D = x.shape
+    heads = attention(past)(x).reshape(B, 2, T, D // 2)
+    return heads.transpose(1, 2).reshape(B, T, D)
+
+
+def last_place_only(x: Tensor) -> Tensor:
+    """Sound everywhere but at the place before the last, which sees the last."""
+    y = running_mean(x)
+    return torch.cat([y[:, :-2], y[:, -2:-1] + 3 * x[:, -1:], y[:, -1:]], dim=1) if x.shape[1] > 1 else y
+
+
+def last_sentence_only(x: Tensor) -> Tensor:
+    """Sound but for the batch's last sentence."""
+    return torch.cat([running_mean(x[:-1]), 3 * x[-1:].mean(dim=1, keepdim=True).expand_as(x[-1:])])

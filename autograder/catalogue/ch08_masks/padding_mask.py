@@ -1,0 +1,112 @@
+"""08.1: who is a word at all."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells, over_all_queries, sections, sentences
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from transformer_ref.model import masks
+
+PADDING, AXIS, CONVENTION = sections("padding axis convention")
+
+
+def padding_mask(ids: Tensor, pad: int) -> Tensor:
+    """True at every key that is a real token, (B, 1, 1, T)."""
+    return masks.padding_mask(ids, pad)
+
+
+def inputs(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    return Case((sentences(g, B, T, pad), pad))
+
+
+def turned(g: torch.Generator) -> Case:
+    """Ids that lie in memory as after a transpose."""
+    return Case((sentences(g, 3, 5).T.contiguous().T, 0))
+
+
+RIGHT = answer("""
+    def padding_mask(ids, pad):
+        real = ids != pad
+        return real[:, None, None, :]
+""")
+REAL, RETURNED = "real = ids != pad", "real[:, None, None, :]"
+
+EXERCISE = Exercise(
+    id="padding-mask", number="08.1", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    reference=padding_mask, reads=over_all_queries, section=PADDING,
+    probes=(
+        visible("two sentences, pad 0", Case((SENTENCES, 0))),
+        visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0),
+        hidden("another pad", inputs, 4, 6, 29),
+        hidden("one sentence of one token", inputs, 1, 1, 0),
+        hidden("more sentences than tokens", inputs, 5, 3, 1),
+        hidden("transposed in memory", turned),
+        hidden("nothing else is touched", inputs, 2, 5, 0, also=UNTOUCHED),
+    ),
+    wrong=(
+        wrong("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
+              """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be looked
+              *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
+        wrong("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
+              """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over nothing is
+              NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
+        wrong("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
+              """True stands at the pads, so words may look at pads and at nothing else. In this course True means *may attend*.""",
+              quotes=open_cells),
+        wrong("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
+              """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not the
+              sentences. Give it an axis of size 1 for the heads and one for the queries."""),
+        wrong("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), AXIS,
+              """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would get
+              sentence 1's mask. Two axes of size 1 belong between B and T."""),
+        wrong("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
+              """The two axes of size 1 stand in front, so B lies where the queries are: query 1 would get sentence 1's mask. They
+              belong between B and T."""),
+        wrong("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
+              "The two axes of size 1 stand behind T, so the tokens lie where the heads are. They belong between B and T."),
+        wrong("the first sentence's for all", RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
+              "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
+        wrong("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
+              "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
+        wrong("everything above the pad", RIGHT.but("!=", ">"), PADDING,
+              """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means nothing."""),
+        wrong("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
+              """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's functions,
+              which hides nothing."""),
+        wrong("whole numbers", RIGHT.but(RETURNED, "real[:, None, None, :].long()"), CONVENTION,
+              "The mask holds whole numbers. It should be boolean: `~1` is -2, and an index of ones and zeros picks rows."),
+        wrong("minus infinity", RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
+              CONVENTION, "This is an additive mask, of zeros and minus infinity. A boolean one is wanted: True = may attend."),
+        wrong("the first pad stays", RIGHT.but(
+                  REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"), PADDING,
+              "One pad of each sentence stays visible: the mask is shifted by one place.", quotes=open_cells),
+        wrong("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"), PADDING,
+              "A place counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
+              quotes=open_cells),
+        wrong("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
+              "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
+    ),
+    right=(
+        right("view", formula("padding_mask(tokens, p)", "(tokens != p).view(tokens.shape[0], 1, 1, -1)").but(".view", ".reshape")),
+        right("unsqueeze", formula("padding_mask(ids, pad)", "ids.ne(pad).unsqueeze(1).unsqueeze(2)")),
+        right("spread over the queries", """
+            def padding_mask(ids, pad):
+                B, T = ids.shape
+                return ids.ne(pad)[:, None, None].expand(B, 1, T, T).clone()
+        """),
+        right("not equal", formula("padding_mask(ids, pad)", "~(ids == pad)[:, None, None]")),
+        right("loops", """
+            def padding_mask(ids, pad):
+                rows = [[token != pad for token in sentence] for sentence in ids.tolist()]
+                return torch.tensor(rows, dtype=torch.bool).unsqueeze(1).unsqueeze(1)
+        """),
+    ),
+    hints=(
+        "which axis of the scores runs over the ones that are looked at?",
+        "ids (B, T) gives (B, T) booleans; the scores are (B, h, Tq, T): two axes of size 1 go in between.",
+        "real = where ids differ from pad; return it with an axis for the heads and one for the queries after the first.",
+    ),
+)  # fmt: skip

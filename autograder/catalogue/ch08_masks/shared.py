@@ -1,0 +1,51 @@
+"""What the exercises of chapter 08 share."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.sections import of_chapter
+
+PAD = 0
+sections = of_chapter("08")
+#  we closed the windows <pad> <pad> · the cat sleeps <pad> <pad> <pad>
+SENTENCES = torch.tensor([[5, 8, 4, 6, 0, 0], [4, 9, 7, 0, 0, 0]])
+WORDS = ("I", "closed", "the", "windows")
+EMBEDDINGS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
+
+
+def sentences(g: torch.Generator, B: int, T: int, pad: int = PAD) -> Tensor:
+    """Ids of sentences of different lengths, all but one padded, (B, T)."""
+    ids = torch.randint(1, 30, (B, T), generator=g)
+    ids = ids.where(ids != pad, 30)
+    lengths = torch.randint(1, T, (B,), generator=g) if T > 1 else torch.ones(B, dtype=torch.int64)
+    lengths[-1] = T
+    if B > 2:
+        lengths[0], lengths[1] = T - 1, 1
+    return ids.masked_fill(torch.arange(T) >= lengths[:, None], pad)
+
+
+def over_all_queries(case: Case, result: Any) -> Any:
+    """A mask spread over all queries, (B, 1, T, T), since any shape that broadcasts to it is right."""
+    B, T = case.arguments[0].shape
+    return spread(result, B, 1, T, T)
+
+
+def spread(result: Any, *shape: int) -> Any:
+    """A mask broadcast to a shape; what does not fit is left as it is."""
+    if not isinstance(result, Tensor) or result.ndim > len(shape):
+        return result
+    try:
+        return result.broadcast_to(shape)
+    except RuntimeError:
+        return result
+
+
+def open_cells(evidence: Evidence) -> str:
+    """How many cells are True, in both."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.dtype != torch.bool:
+        return f"You returned {getattr(evidence.got, 'dtype', type(evidence.got).__name__)}."
+    return (f"{int(evidence.got.sum())} of your {evidence.got.numel()} cells are True; "
+            f"{int(evidence.expected.sum())} of {evidence.expected.numel()} should be.")  # fmt: skip

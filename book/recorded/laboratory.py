@@ -1,0 +1,208 @@
+"""Train the same small translator with one classic mistake at a time: laboratory.json, which chapter 08 shows.
+
+    python -m book.recorded.laboratory              everything, on all cores; what is recorded already is kept
+    python -m book.recorded.laboratory --only NAME  one fault anew
+
+Each training is the sound one but for the fault, over three seeds, on short sentences of the built-in English-Italian
+corpus. Under 30 minutes on two cores.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from book.recorded import laboratory_tests
+from book.recorded.alignment import words_of
+from transformer_ref.config import ModelConfig
+from transformer_ref.data.batching import BatchStream, pad_sequences
+from transformer_ref.data.grammar import build_corpus
+from transformer_ref.faults.experiment import Experiment
+from transformer_ref.faults.known import FAULTS
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.special_tokens import BOS, EOS, PAD
+from transformer_ref.text.vocabulary import Vocabulary
+from transformer_ref.training.loss import MeanLoss
+
+COMMON_WORDS, SHORTEST, LONGEST = 200, 3, 7
+STEPS, WARM_UP, TOKENS, RATE = 600, 60, 512, 4e-3
+SEEDS = (1, 2, 3)
+POINTS = 40  # of a curve; each is the mean of the steps since the last
+LAST = 50  # steps whose mean loss stands for the end of a training
+SOUND = "none"
+SHOWN = (
+    "I closed the windows.",
+    "Tomorrow she will install Windows.",
+    "They will not open the old lock.",
+    "My uncle saw a white mouse yesterday.",
+)
+RECORD = Path(__file__).with_suffix(".json")
+
+
+class Corpus(NamedTuple):
+    """Short sentences of common words: ids to learn from, ids to judge by, and the words behind them."""
+
+    train: list[tuple[list[int], list[int]]]
+    test: list[tuple[list[int], list[int]]]
+    source: Vocabulary
+    target: Vocabulary
+
+
+@cache
+def corpus() -> Corpus:
+    """The corpus of all trainings."""
+    whole = build_corpus(train=60_000, validation=0, test=2_000, held_out=0)
+    train, test = (
+        [
+            (words_of(pair.english), words_of(pair.italian))
+            for pair in split
+            if SHORTEST <= len(pair.english.split()) <= LONGEST
+        ]
+        for split in (whole.train, whole.test)
+    )
+    common = {word for word, _ in Counter(word for english, _ in train for word in english).most_common(COMMON_WORDS)}
+    shown = {words_of(text) for text in SHOWN}
+    train = [pair for pair in train if common.issuperset(pair[0]) and pair[0] not in shown]
+    source, target = (Vocabulary.build(side) for side in zip(*train, strict=True))
+    test = [pair for pair in test if pair not in set(train) and common.issuperset(pair[0])]
+    test = [pair for pair in test if all(word in target for word in pair[1])]
+    train, test = ([(source.encode(a), target.encode(b)) for a, b in split] for split in (train, test))
+    return Corpus(train, test, source, target)
+
+
+def sound(seed: int) -> Experiment:
+    """A training without a fault, before its first step."""
+    words = corpus()
+    config = ModelConfig(
+        len(words.source), len(words.target), d_model=64, heads=4, encoder_layers=1, decoder_layers=1, d_ff=128,
+        dropout=0.1, norm_first=True, tie_embeddings=False, max_length=64,
+    )  # fmt: skip
+    return Experiment(Transformer(config, torch.Generator().manual_seed(seed)), MeanLoss(PAD))
+
+
+def broken(name: str, seed: int) -> Experiment:
+    """A training with the fault of that name, or with `SOUND` none, before its first step."""
+    experiment = sound(seed)
+    for fault in FAULTS:
+        if fault.name == name:
+            fault.put(experiment)
+    return experiment
+
+
+def train(experiment: Experiment, seed: int, steps: int = STEPS) -> list[float]:
+    """Train and return the loss of each step."""
+    words = corpus()
+    torch.manual_seed(seed)  # of dropout
+    stream = BatchStream(*map(list, zip(*words.train, strict=True)), TOKENS, PAD, BOS, EOS, seed)
+    optimizer = torch.optim.Adam(experiment.weights(experiment.model), lr=RATE * experiment.rate, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / WARM_UP, (steps - step) / (steps - WARM_UP))
+    )
+    losses = []
+    for _, batch in zip(range(steps), stream, strict=False):
+        losses.append(experiment.step(experiment, experiment.batch(batch), optimizer))
+        schedule.step()
+    return losses
+
+
+def translations(experiment: Experiment, sources: Sequence[list[int]], extra_pads: int = 0) -> list[list[int]]:
+    """Return the greedy translation of each source, in one batch, as ids before <eos>."""
+    ids = pad_sequences([[*source, EOS] for source in sources], PAD)
+    ids = torch.nn.functional.pad(ids, (0, extra_pads), value=PAD)
+    found = []
+    for row in experiment.translate(experiment, ids, 2 * LONGEST).tolist():
+        row = row[1:]
+        found.append([token for token in (row[: row.index(EOS)] if EOS in row else row) if token != PAD])
+    return found
+
+
+def measure(name: str, seed: int) -> dict:
+    """Train with one fault and one seed, and return what is recorded of it."""
+    torch.set_num_threads(1)
+    words = corpus()
+    experiment = broken(name, seed)
+    losses = train(experiment, seed)
+    sources, targets = zip(*words.test, strict=True)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        found = translations(experiment, sources)
+        padded = translations(experiment, sources, extra_pads=4)
+        shown = translations(experiment, [words.source.encode(words_of(text)) for text in SHOWN])
+    size = STEPS // POINTS
+    return {
+        "curve": [round(sum(losses[first : first + size]) / size, 4) for first in range(0, STEPS, size)],
+        "loss": round(sum(losses[-LAST:]) / LAST, 4),
+        "right": round(sum(map(list.__eq__, found, targets)) / len(targets), 4),
+        "moved_by_padding": round(sum(a != b for a, b in zip(found, padded, strict=True)) / len(found), 4),
+        "translations": [" ".join(words.target.decode(ids)) for ids in shown],
+    }
+
+
+def about() -> dict:
+    """What the record says of how it was made."""
+    words = corpus()
+    return {
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "pairs": len(words.train), "unseen": len(words.test), "steps": STEPS, "tokens_per_batch": TOKENS,
+        "seeds": list(SEEDS), "weights": sum(p.numel() for p in sound(1).model.parameters()),
+        "sentences": list(SHOWN),
+    }  # fmt: skip
+
+
+def described(name: str) -> dict:
+    """What a reader sees of a fault besides its numbers: the line, and the test that finds it."""
+    for fault in FAULTS:
+        if fault.name == name:
+            test = inspect.getsource(getattr(laboratory_tests, fault.test))
+            return {"code": fault.code, "sound": fault.sound, "test": test}
+    return {}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train what is not recorded yet, writing after each training."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="the name of one fault, trained anew")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings at a time")
+    chosen = parser.parse_args(arguments)
+    names = [SOUND, *(fault.name for fault in FAULTS)]
+    if chosen.only and chosen.only not in names:
+        parser.error(f"--only: expected one of {', '.join(names)}, got {chosen.only}")
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    if record.get("about") != about():
+        record = {"about": about(), "faults": {}}
+    faults = record["faults"] = {
+        name: {**described(name), "seeds": record["faults"].get(name, {}).get("seeds", {})} for name in names
+    }
+    if chosen.only:
+        faults[chosen.only]["seeds"] = {}
+    left = [(name, seed) for name in names for seed in SEEDS if str(seed) not in faults[name]["seeds"]]
+    with ProcessPoolExecutor(chosen.processes) as pool:
+        waiting = {pool.submit(measure, name, seed): (name, seed) for name, seed in left}
+        for done in as_completed(waiting):
+            name, seed = waiting[done]
+            faults[name]["seeds"][str(seed)] = seen = done.result()
+            print(f"{name}, seed {seed}: loss {seen['loss']:.3f}, right {seen['right']:.0%}", flush=True)
+            write(record)
+    write(record)
+
+
+def write(record: dict) -> None:
+    """Write the record whole or not at all."""
+    for found in record["faults"].values():
+        found["seeds"] = dict(sorted(found["seeds"].items()))
+    part = RECORD.with_suffix(".part")
+    part.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(RECORD)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Mistakes around a sound model: in its batches, its loss, its steps, and in how it is made to translate."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_ref.data.batching import Batch, shift_right
+from transformer_ref.faults.experiment import Experiment
+from transformer_ref.training.loss import MeanLoss
+
+
+def batches(change: Callable[[Batch, int, int], Batch]) -> Callable[[Experiment], None]:
+    """Return the fault that trains on changed batches. change: (batch, bos, pad) -> batch."""
+
+    def put(experiment: Experiment) -> None:
+        config = experiment.model.config
+        experiment.batch = lambda batch: change(batch, config.bos, config.pad)
+
+    return put
+
+
+def not_shifted(batch: Batch, bos: int, pad: int) -> Batch:
+    return batch._replace(target_input=batch.target_labels)
+
+
+def shifted_twice(batch: Batch, bos: int, pad: int) -> Batch:
+    return batch._replace(target_input=shift_right(batch.target_input, bos))
+
+
+def without_end(batch: Batch, bos: int, pad: int) -> Batch:
+    labels = batch.target_labels
+    last = (labels != pad).sum(dim=1, keepdim=True) - 1
+    return batch._replace(target_labels=labels.scatter(1, last, pad))
+
+
+class PadsCounted(MeanLoss):
+    """The mean over all places, pads among them."""
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        """Return the loss, a scalar."""
+        return F.cross_entropy(model(batch.source, batch.target_input).flatten(0, 1), batch.target_labels.flatten())
+
+
+class DoubleSoftmax(MeanLoss):
+    """A softmax before a loss that takes one itself."""
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        """Return the loss, a scalar."""
+        shares_of_words = model(batch.source, batch.target_input).softmax(dim=-1)
+        return F.cross_entropy(shares_of_words.flatten(0, 1), batch.target_labels.flatten(), ignore_index=self.pad)
+
+
+def other_loss(kind: type[MeanLoss]) -> Callable[[Experiment], None]:
+    def put(experiment: Experiment) -> None:
+        experiment.loss = kind(experiment.loss.pad)
+
+    return put
+
+
+def step_without_zero_grad(experiment: Experiment, batch: Batch, optimizer: torch.optim.Optimizer) -> float:
+    experiment.model.train()
+    loss = experiment.loss(experiment.model, batch)
+    loss.backward()
+    nn.utils.clip_grad_norm_(experiment.model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+def part(**parts) -> Callable[[Experiment], None]:
+    """Return the fault that replaces parts of the experiment itself."""
+
+    def put(experiment: Experiment) -> None:
+        for name, value in parts.items():
+            setattr(experiment, name, value)
+
+    return put
+
+
+def with_dropout_on(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
+    """Greedy decoding by a model in training mode."""
+    return by_hand(experiment, source_ids, max_length, training=True)
+
+
+def from_eos(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
+    """Greedy decoding whose first input is the wrong special token."""
+    return by_hand(experiment, source_ids, max_length, first=experiment.model.config.eos)
+
+
+def first_place(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
+    """Greedy decoding that reads the scores at the first place instead of the last."""
+    return by_hand(experiment, source_ids, max_length, place=0)
+
+
+@torch.inference_mode()
+def by_hand(
+    experiment: Experiment,
+    source_ids: Tensor,
+    max_length: int,
+    training: bool = False,
+    first: int | None = None,
+    place: int = -1,
+) -> Tensor:
+    """Return greedy translations, with the whole prefix read at each step; the arguments are the faults."""
+    model, config = experiment.model, experiment.model.config
+    model.train(training)
+    target = torch.full((len(source_ids), 1), config.bos if first is None else first)
+    done = torch.zeros(len(source_ids), dtype=torch.bool)
+    for _ in range(max_length):
+        chosen = model(source_ids, target)[:, place].argmax(dim=-1)  # (batch,)
+        target = torch.cat([target, chosen.masked_fill(done, config.pad)[:, None]], dim=1)
+        done |= chosen == config.eos
+    model.eval()
+    return target

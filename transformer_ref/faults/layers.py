@@ -1,0 +1,91 @@
+"""Wrong norms, residuals, positions and feed-forward networks, in the place of sound ones."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from transformer_ref.faults.attention import all_true, opened
+from transformer_ref.faults.experiment import Experiment
+from transformer_ref.model.positional_encoding import SinusoidalPositions
+from transformer_ref.model.residual import Residual
+
+
+def replaced(kind: type[nn.Module], make: Callable[[nn.Module], nn.Module]) -> Callable[[Experiment], None]:
+    """Return the fault that puts something made of it in the place of every module of a kind."""
+
+    def put(experiment: Experiment) -> None:
+        for module in list(experiment.model.modules()):
+            for name, child in module.named_children():
+                if isinstance(child, kind):
+                    setattr(module, name, make(child))
+
+    return put
+
+
+class OtherNorm(nn.Module):
+    """A layer norm with the weights of a sound one, over another axis or with another variance."""
+
+    def __init__(self, sound: nn.LayerNorm, axis: int = -1, correction: int = 0) -> None:
+        super().__init__()
+        self.weight, self.bias, self.axis, self.correction = sound.weight, sound.bias, axis, correction
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (batch, length, d_model)."""
+        correction = min(self.correction, x.shape[self.axis] - 1)
+        variance = x.var(dim=self.axis, keepdim=True, correction=correction)
+        return (x - x.mean(dim=self.axis, keepdim=True)) / (variance + 1e-5).sqrt() * self.weight + self.bias
+
+
+class WithoutResidual(Residual):
+    """Forgets the tokens that the sub-layer's output is added to."""
+
+    def __init__(self, sound: Residual) -> None:
+        nn.Module.__init__(self)
+        self.norm, self.dropout, self.norm_first = sound.norm, sound.dropout, sound.norm_first
+
+    def write(self, x: Tensor, change: Tensor) -> Tensor:
+        """Return the change alone."""
+        return self.dropout(change)
+
+
+class OtherPositions(nn.Module):
+    """Positions that are not where the tokens stand. of: (tokens, their places) -> places in the table."""
+
+    def __init__(self, sound: SinusoidalPositions, add: Callable[[Tensor, Tensor, int], Tensor]) -> None:
+        super().__init__()
+        self.register_buffer("table", sound.table, persistent=False)
+        self.add = add
+
+    def forward(self, x: Tensor, positions: int = 0) -> Tensor:
+        """Return x, (batch, length, d_model), with what `add` makes of it."""
+        return self.add(x, self.table, positions)
+
+
+def positions(add: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[[Experiment], None]:
+    """Return the fault that adds positions otherwise."""
+    return replaced(SinusoidalPositions, lambda sound: OtherPositions(sound, add))
+
+
+def unscaled(experiment: Experiment) -> None:
+    experiment.model.source_embedding.scale = experiment.model.target_embedding.scale = 1.0
+
+
+def without_source_mask(experiment: Experiment) -> None:
+    opened("encoder cross", mask=all_true)(experiment)
+
+
+def linear_feed_forward(experiment: Experiment) -> None:
+    for layer in [*experiment.model.encoder.layers, *experiment.model.decoder.layers]:
+        layer.feed_forward = nn.Sequential(layer.feed_forward.widen, layer.feed_forward.narrow)
+
+
+def frozen_encoder(experiment: Experiment) -> None:
+    """The memory is detached on its way to the decoder."""
+    encoder = experiment.model.encoder
+    sound = encoder.forward
+
+    def forward(*arguments, **named):
+        result = sound(*arguments, **named)
+        return result._replace(memory=result.memory.detach())
+
+    encoder.forward = forward
