@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
@@ -23,6 +23,11 @@ WORDS = torch.tensor([[[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.
 
 def inputs(g: torch.Generator, B: int, T: int, D: int, rows: int, offset: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, T, D, dtype=dtype), normal(g, rows, D, dtype=dtype), offset))
+
+
+def far(g: torch.Generator) -> Case:
+    x, pe, offset = inputs(g, 2, 3, 4, 7, 1, dtype=torch.float64).arguments
+    return Case((x + FAR, pe, offset))
 
 
 def without_offset(g: torch.Generator) -> Case:
@@ -43,12 +48,12 @@ EXERCISE = Exercise(
     probes=(
         visible("four words, a table of six rows", Case((WORDS, sinusoidal_table(6, 4)))),
         visible("2 sentences of 3 words, from position 2 on", inputs, 2, 3, 5, 8, 2),
-        hidden("no offset given", without_offset),
-        *usual_probes(inputs, other=(3, 4, 6, 9, 3), smallest=(1, 1, 1, 6, 4), common=(2, 3, 4, 7, 1)),
-        hidden("the whole table", inputs, 2, 5, 4, 5, 0),
-        hidden("the table's last rows", inputs, 2, 3, 4, 8, 5),
-        hidden("more sentences than words", inputs, 5, 2, 3, 9, 1),
-        hidden("as many sentences as words", inputs, 4, 4, 3, 9, 2),
+        hidden("no offset given", without_offset, says="offset=0"),
+        *usual_probes(inputs, other=(3, 4, 6, 9, 3), smallest=(1, 1, 1, 6, 4), common=(2, 3, 4, 7, 1), precise=far),
+        hidden("the whole table", inputs, 2, 5, 4, 5, 0, says="with offset + T at most L"),
+        hidden("the table's last rows", inputs, 2, 3, 4, 8, 5, says="with offset + T at most L"),
+        hidden("more sentences than words", inputs, 5, 2, 3, 9, 1, says=PROMISED),
+        hidden("as many sentences as words", inputs, 4, 4, 3, 9, 2, says=PROMISED),
     ),
     wrong=(
         wrong("the whole table", RIGHT.but(ROWS, "rows = pe"), ADD,

@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, SECOND_CALL, UNTOUCHED, hidden, visible
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
 CRITERIA, OPTIONS = sections("criteria options")
@@ -113,10 +113,6 @@ def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
     return Case((make(int(torch.randint(1_000, (), generator=g))),))
 
 
-def untouched(g: torch.Generator) -> Case:
-    return drawn(g, lambda seed: weekdays)  # not one that meets all four: four times True must not earn it
-
-
 def as_told(evidence: Evidence) -> str:
     """What was said and what holds, where they differ."""
     got, wanted = evidence.got, evidence.expected
@@ -157,14 +153,22 @@ EXERCISE = Exercise(
         visible("option 1: the position itself", Case((numbered,))),
         visible("option 2: the share of the sentence", Case((share_of_the_sentence,))),
         visible("the same row everywhere", Case((constant,))),
-        hidden("another table at each call", drawn, random_table),
-        hidden("seven places, then the first again", Case((weekdays,))),
-        hidden("the first again, but for the last digits", Case((nearly_weekdays,))),
-        hidden("neighbors alike, others not", Case((zigzag,))),
-        hidden("bounded, far from 1", Case((loud_weekdays,))),
-        hidden("the root of the position", Case((root,))),
-        hidden("nothing else is touched", untouched, also=UNTOUCHED),
+        hidden("another table at each call", drawn, random_table, says="two calls with the same T and d agree"),
+        hidden("seven places, then the first again", Case((weekdays,)), says="no two of the first 50 rows agree"),
+        hidden("the first again, but for the last digits", Case((nearly_weekdays,)),
+               says="rows that differ by less than 0.000001 do"),
+        hidden("neighbors alike, others not", Case((zigzag,)), says="for each gap"),
+        hidden("bounded, far from 1", Case((loud_weekdays,)), says="no more than three times that at T = 10"),
+        hidden("the root of the position", Case((root,)), says="no more than three times that at T = 10"),
+        hidden(SECOND_CALL, Case((weekdays,), before=(numbered,)), also=UNTOUCHED, says=PROMISED),
     ),
+    omits={
+        "a batch of one": "there is no batch",
+        "a length of one": "a function goes in, and the answer chooses the lengths",
+        "precision": "no numbers go in",
+        "falsy values": "no values go in",
+        "repeated items": "rows that repeat are what some of the functions return",
+    },
     wrong=(
         wrong("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
               """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence, and others in

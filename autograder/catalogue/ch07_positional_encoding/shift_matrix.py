@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, second_row, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 
 ROTATION, SPEEDS = sections("rotation speeds")
 
@@ -47,13 +47,19 @@ EXERCISE = Exercise(
     probes=(
         visible("one place on, d = 4", Case((1, 4)), atol=1e-3),
         visible("three places on, d = 6", Case((3, 6)), atol=1e-3),
-        hidden("one hand", Case((2, 2)), atol=1e-3),
-        hidden("no shift", Case((0, 4)), atol=1e-3),
-        hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3),
-        hidden("a long way", some, (40, 90), (2, 5), atol=1e-3),
-        hidden("backwards", Case((-2, 6)), atol=1e-3),
-        hidden("nothing else is touched", some, (2, 6), (2, 5), atol=1e-3, also=UNTOUCHED),
+        hidden("one hand", Case((2, 2)), atol=1e-3, says="d: even, 2 or more"),
+        hidden("no shift", Case((0, 4)), atol=1e-3, says="0 and negative ones too"),
+        hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3, says=PROMISED),
+        hidden("a long way", some, (40, 90), (2, 5), atol=1e-3, says=PROMISED),
+        hidden("backwards", Case((-2, 6)), atol=1e-3, says="0 and negative ones too"),
+        second_call(some, (2, 6), (2, 5), atol=1e-3),
     ),
+    omits={
+        "a batch of one": "there is no batch",
+        "a length of one": "asked as a number: one hand",
+        "precision": "no numbers with a fraction go in",
+        "repeated items": "there are no items",
+    },
     wrong=(
         wrong("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
               """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is turned, or the

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, row_zero, second_row, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
 TABLE, SPEEDS, DISTANCE = sections("table speeds distance")
@@ -50,15 +50,22 @@ EXERCISE = Exercise(
     probes=(
         visible("three positions, d = 4", Case((3, 4))),
         visible("six positions, d = 10", Case((6, 10))),
-        hidden("50 positions, d = 16", Case((50, 16))),
-        hidden("other sizes", some, (7, 30), (2, 12)),
-        hidden("an odd d", Case((5, 7))),
-        hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1),
-        hidden("d = 1", Case((6, 1))),
-        hidden("d = 2", Case((6, 2))),
-        hidden("one position", Case((1, 6))),
-        hidden("nothing else is touched", Case((4, 6)), also=UNTOUCHED),
+        hidden("50 positions, d = 16", Case((50, 16)), says=PROMISED),
+        hidden("other sizes", some, (7, 30), (2, 12), says=PROMISED),
+        hidden("an odd d", Case((5, 7)), says="odd ones too"),
+        hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, says="odd ones too"),
+        hidden("d = 1", Case((6, 1)), says="number of columns, 1 or more"),
+        hidden("d = 2", Case((6, 2)), says="number of columns, 1 or more"),
+        hidden("one position", Case((1, 6)), says="number of positions, 1 or more"),
+        second_call(some, (4, 9), (2, 9)),
     ),
+    omits={
+        "a batch of one": "there is no batch",
+        "a length of one": "asked as a number: one position, one column",
+        "precision": "no numbers with a fraction go in",
+        "falsy values": "both numbers are 1 at least",
+        "repeated items": "there are no items",
+    },
     wrong=(
         wrong("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
                   COSINE, "table[:, (d + 1) // 2 :] = torch.cos(angle)[:, : d // 2]"), TABLE,
