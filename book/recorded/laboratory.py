@@ -43,7 +43,7 @@ SHOWN = (
     "I closed the windows.",
     "Tomorrow she will install Windows.",
     "They will not open the old lock.",
-    "My uncle saw a white mouse yesterday.",
+    "Yesterday she broke the bat.",
 )
 RECORD = Path(__file__).with_suffix(".json")
 

@@ -78,7 +78,7 @@ FAULTS = (
           "certainty_costs_nothing", around.other_loss(around.DoubleSoftmax)),
     Fault("no zero_grad", "loss.backward(); step()", "zero_grad(); loss.backward(); step()",
           "the_last_batch_leaves_no_gradient", around.part(step=around.step_without_zero_grad)),
-    Fault("learning rate thirty times too large", "lr = 0.1", "lr = 0.003",
+    Fault("learning rate thirty times too large", "lr = 0.12", "lr = 0.004",
           "every_step_on_one_batch_lowers_the_loss", around.part(rate=30.0)),
     Fault("translates with dropout on", "model.train()", "model.eval()",
           "two_translations_agree", around.part(translate=around.with_dropout_on)),

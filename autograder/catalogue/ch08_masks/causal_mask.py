@@ -71,6 +71,9 @@ EXERCISE = Exercise(
         wrong("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
               """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that came
               before.""", quotes=first_row),
+        wrong("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
+              """The offset was taken away where it should be added: query i stands at place offset + i, after all that was said
+              before.""", quotes=first_row),
         wrong("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
               "The open columns for the cached words stand at the end. They were said first, so their columns come first.",
               quotes=first_row),

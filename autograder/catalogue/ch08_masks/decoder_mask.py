@@ -70,6 +70,12 @@ EXERCISE = Exercise(
               quotes=open_cells),
         wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
               "The future is open: this is the padding mask alone.", quotes=open_cells),
+        wrong("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
+                  "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
+              """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may stand in front: ask each
+              token whether it is one.""", quotes=open_cells),
+        wrong("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
+              "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
         wrong("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,
               "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
         wrong("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,

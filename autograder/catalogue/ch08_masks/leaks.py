@@ -97,8 +97,8 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("all places compared", RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-              """You accused a sound model: the places from t on *may* change, since their own tokens changed. Look at the places
-              before t only."""),
+              """Every model is accused, the sound ones too. The places from t on *may* change, since their own tokens changed: look
+              at the places before t only."""),
         wrong("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
               """You accused a sound model: place t has been given another token, and may answer otherwise. Only the places
@@ -141,6 +141,9 @@ EXERCISE = Exercise(
         wrong("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
               """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last digits.
               Allow a small difference."""),
+        wrong("the choices compared", RIGHT.but(GAP, "gap = (before.argmax(-1) != after.argmax(-1)).float().max()"), LEAK,
+              """Only the token with the highest score was compared. A leak moves the scores long before it moves the choice:
+              compare the scores themselves."""),
         wrong("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
               """The mean of the differences was taken: positive and negative ones cancel, and one changed place among many is
               averaged away. The largest absolute difference sees it."""),

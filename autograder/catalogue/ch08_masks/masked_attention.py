@@ -161,6 +161,14 @@ EXERCISE = Exercise(
         wrong("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
               """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
               nn.MultiheadAttention means the opposite.""", quotes=first_row),
+        wrong("the wrong way round, and NaN", RIGHT.but("~mask", "mask").without(NAN), CONVENTION,
+              """You kept exactly what should be hidden: here True = may attend. And a query for which nothing is left is NaN, where
+              it should get zeros."""),
+        wrong("the mask added", RIGHT.but(HIDE, "scores = scores + mask"), SCORES,
+              """The mask was added to the scores as it is. True counts as 1 there and False as 0, so hidden words are only a little
+              less likely. Only minus infinity hides a score.""", quotes=first_row),
+        wrong("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
+              "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
         wrong("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
               "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
         wrong("minus a hundred", hides_by("-100.0"), CONSTANTS,
