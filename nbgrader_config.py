@@ -38,6 +38,26 @@ c.GenerateAssignment.force = True
 todo = "# TODO: write your answer here and remove the next line\nraise NotImplementedError"
 c.ClearSolutions.code_stub = {"python": todo}
 
+# What check() asks in the notebooks that you hand out. True: everything; hidden checks on numbers that it draws then
+# and there, and it says all about them. False: visible checks; the hidden ones wait until you grade. Grading is the
+# same in both cases. After a change: make release.
+c.HandOut.whole_checks = True
+c.GenerateAssignment.preprocessors = [
+    "autograder.prepare.hand_out.HandOut",
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearSolutions",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
 # What was handed in is taken in first: rebuilt from the released notebook, whatever its name or state.
 take_in.install()
 c.Intake.trust_timestamps = False  # True where nbgrader's exchange or ngshare collects, which write timestamp.txt

@@ -16,9 +16,32 @@ _earned: dict[str, tuple[float, float]] = {}
 def check(exercise_id: str) -> float | None:
     """Print a report on the learner's answer to one exercise, e.g. `check("attention-weights")`.
 
-    Returns None when everything checked here is right, else the points earned so far.
+    It asks the visible questions, then the hidden ones with numbers drawn on the spot, and says all about both. Returns
+    None when everything checked here is right, else the points earned so far.
     """
-    namespace = inspect.currentframe().f_back.f_globals
+    return _check(exercise_id, inspect.currentframe().f_back.f_globals, whole=True)
+
+
+def visible_check(exercise_id: str) -> float | None:
+    """What `check` is in the notebooks of a class whose hidden checks wait until grading: only visible ones are asked.
+
+    Returns as `check` does. Grading knows no difference between the two.
+    """
+    return _check(exercise_id, inspect.currentframe().f_back.f_globals, whole=False)
+
+
+def progress() -> None:
+    """Print where the learner stands: every exercise of the notebook, what this session's checks have earned, what is
+    next."""
+    if GRADED in os.environ:
+        print("Points are counted when the notebook is graded.")
+        return
+    from autograder.judging.standing import standing
+
+    print(standing(_earned, inspect.currentframe().f_back.f_globals))
+
+
+def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | None:
     if not isinstance(exercise_id, str):
         print(
             'check: expected the id of an exercise in quotes, such as check("attention-weights"), '
@@ -28,27 +51,10 @@ def check(exercise_id: str) -> float | None:
     if GRADED in os.environ:
         print("A check is answered when its own cell is graded; it is not counted here.")
         return None
-    outcome = _judged_here(exercise_id, namespace)
+    from autograder.judging.in_notebook import judge_in_notebook
+
+    outcome = judge_in_notebook(exercise_id, namespace, whole)
     print(outcome["text"])
     if outcome["possible"]:
         _earned[exercise_id] = (outcome["earned"], outcome["possible"])
     return None if outcome["passed"] else float(outcome["earned"])
-
-
-def progress() -> None:
-    """Print what the checks run so far in this notebook have earned."""
-    if not _earned:
-        print("No check has been run in this session yet.")
-        return
-    width = max(map(len, _earned))
-    for exercise_id, (earned, possible) in _earned.items():
-        mark = "✓" if earned == possible else "·"
-        print(f"  {mark} {exercise_id:<{width}}  {earned:g} of {possible:g} visible points")
-    total, most = (sum(column) for column in zip(*_earned.values(), strict=True))
-    print(f"  {total:g} of {most:g} visible points. Hidden checks decide the rest when the notebook is graded.")
-
-
-def _judged_here(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    from autograder.judging.in_notebook import judge_in_notebook
-
-    return judge_in_notebook(exercise_id, namespace)

@@ -66,11 +66,15 @@ def _make_secret(path: Path) -> None:
             os.unlink(partial)
 
 
+# As `python -m nbgrader`, without a second of imports in each command that nothing here needs: see `autograder.grade`.
+NBGRADER = "import autograder.grade; from nbgrader.apps.nbgraderapp import main; main()"
+
+
 def nbgrader_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment that run nbgrader: it starts a program of its environment by the bare name."""
     programs = os.path.dirname(sys.executable)
     path = os.pathsep.join([programs, os.environ.get("PATH", "")])
-    return [sys.executable, "-m", "nbgrader", *arguments], {**os.environ, "PATH": path}
+    return [sys.executable, "-c", NBGRADER, *arguments], {**os.environ, "PATH": path}
 
 
 def notebook_path(root: Path, step: str, assignment: Assignment) -> Path:

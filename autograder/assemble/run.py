@@ -111,11 +111,15 @@ def _settle(trials: Trials, entries: Sequence[Entry], of: int) -> write.Written:
         if len(kept) < len(in_file):
             continue
         text = write.as_file([entry.piece for entry in kept], of)
+        refused = set()
         for entry in _to_ask_again(kept, text):
+            if entry.piece.uses & refused:
+                continue  # no wonder; the next round says so
             verdict = _judged(trials, entry.exercise, text.text)
             if not verdict.passed:
                 entry.refuse(f"it passes by itself, and not beside your other code: {_reason(verdict)}")
-        if all(entry.piece for entry in kept):
+                refused.add(entry.exercise.id)
+        if not refused:
             return text
 
 

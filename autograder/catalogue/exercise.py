@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,8 @@ class Case:
     function: which of the exercise's functions is called; "" means its first.
     labels: names for the rows (second-to-last axis) of the result, for the report.
     construct: arguments of the class's constructor; weights: role -> tensor (inputs, outputs).
+    before: arguments of a call that comes first, of the same function or object; its result is not looked at, so that
+    only what an answer keeps from it can be seen.
     """
 
     arguments: tuple
@@ -35,6 +37,7 @@ class Case:
     function: str = ""
     construct: tuple = ()
     weights: Mapping[str, torch.Tensor] | None = None
+    before: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Probe:
     alone), "gradients" (equal to the reference's), "training" (the module is in training mode), "generator" (the
     generator that was passed in has been drawn from).
     quiz: the right result is itself the answer, so a report shows only what came back.
+    says: the words of the task or of the docstring that announce what a hidden probe asks, or `probes.PROMISED`.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Probe:
     rtol: float = 1e-4
     atol: float = 1e-5
     quiz: bool = False
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,9 @@ class Exercise:
     mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
-    that it can make nothing of is to come back as it is. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan, pseudocode.
+    that it can make nothing of is to come back as it is. seconds: limit for all questions together. wrong, right: known
+    answers. hints: nudge, shape plan, pseudocode.
+    omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
 
     Raises EntryError for what contradicts itself.
     """
@@ -150,6 +157,7 @@ class Exercise:
     roles: Callable[..., tuple[Role, ...]] | None = None
     reads: Callable[[Case, Any], Any] | None = None
     seconds: float = 20.0
+    omits: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.reference, Mapping):

@@ -18,7 +18,35 @@ from autograder.catalogue.exercise import Evidence, Misconception, Section, Vari
 
 
 class Answer(str):
-    """Source of an answer, from which others are made by changing it."""
+    """Source of an answer, from which others are made by changing it.
+
+    origin: the answer that was changed first, None for one that is written out; changes: what was done to it since, each
+    a method's name and its arguments.
+    """
+
+    origin: "Answer | None" = None
+    changes: tuple[tuple[str, ...], ...] = ()
+
+    def _changed(self, source: str, *change: str) -> "Answer":
+        new = Answer(source)
+        new.origin, new.changes = self.origin or self, (*self.changes, change)
+        return new
+
+    def together(self, other: "Answer") -> "Answer | None":
+        """The answer that holds the changes of both, made of one origin; None where they do not fit together."""
+        if not other.changes or not self.changes or self.origin != other.origin:
+            return None
+        for first, second in ((self, other), (other, self)):
+            both, more = first, [change for change in second.changes if change not in first.changes]
+            try:
+                for method, *arguments in more:
+                    both = getattr(both, method)(*arguments)
+                ast.parse(both)
+            except (ValueError, SyntaxError):  # what the one changes is not there any more
+                continue
+            if both not in (first, second):
+                return both
+        return None
 
     def but(self, old: str, new: str) -> "Answer":
         """The answer with `new` where `old` stands, which must be exactly once.
@@ -27,33 +55,36 @@ class Answer(str):
         """
         if (times := self.count(old)) != 1:
             raise ValueError(f"but: expected {old!r} exactly once, got it {times} times in\n{self}")
+        given = new
         before, _, after = self.partition(old)
         if new.startswith("\n"):
             line = before.rpartition("\n")[2]
             margin = line[: len(line) - len(line.lstrip())]
             new = indent(dedent(new).strip("\n"), margin).removeprefix(margin)
-        return Answer(before + new + after)
+        return self._changed(before + new + after, "but", old, given)
 
     def without(self, line: str) -> "Answer":
         """The answer without a line, given without its margin, which must stand there exactly once."""
-        return self._at(line, lambda margin, text: "")
+        return self._changed(self._at(line, lambda margin, text: ""), "without", line)
 
     def before(self, line: str, new: str) -> "Answer":
         """The answer with new lines before a line, which must stand there exactly once; both without their margin."""
-        return self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
+        source = self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
+        return self._changed(source, "before", line, new)
 
     def after(self, line: str, new: str) -> "Answer":
         """The answer with new lines after a line, which must stand there exactly once; both without their margin."""
-        return self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
+        source = self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
+        return self._changed(source, "after", line, new)
 
-    def _at(self, line: str, change: Callable[[str, str], str]) -> "Answer":
+    def _at(self, line: str, change: Callable[[str, str], str]) -> str:
         lines = self.splitlines(keepends=True)
         found = [place for place, text in enumerate(lines) if text.strip() == line.strip()]
         if len(found) != 1:
             raise ValueError(f"expected the line {line!r} exactly once, got it {len(found)} times in\n{self}")
         text = lines[found[0]]
         lines[found[0]] = change(text[: len(text) - len(text.lstrip())], text)
-        return Answer("".join(lines))
+        return "".join(lines)
 
     def ending_in(self, method: str) -> "Answer":
         """The answer with every value that it returns passed through a method, such as ".float()".
@@ -69,7 +100,15 @@ class Answer(str):
             simple = isinstance(value, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
             passed = f"{text}{method}" if simple else f"({text}){method}"
             lines[value.lineno - 1] = line[: value.col_offset] + passed.encode() + line[value.end_col_offset :]
-        return Answer(b"".join(lines).decode())
+        return self._changed(b"".join(lines).decode(), "ending_in", method)
+
+    def beginning_with(self, *lines: str) -> "Answer":
+        """The answer whose function, or whose class's `forward`, begins with these lines."""
+        first, text = _function(self).body[0], self.splitlines(keepends=True)
+        margin = " " * first.col_offset
+        return Answer(
+            "".join([*text[: first.lineno - 1], *(f"{margin}{line}\n" for line in lines), *text[first.lineno - 1 :]])
+        )
 
 
 def answer(source: str) -> Answer:
@@ -118,16 +157,24 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
 def usual_mistakes(
     right_answer: Answer,
     *,
+    arguments: str = "",
     detached: Section | None = None,
     float32: Section | None = None,
+    single: Section | None = None,
     squeezed: Section | None = None,
+    viewed: Section | None = None,
+    rounded: Section | None = None,
+    root: str = "",
     quotes_size: Callable[[Evidence], str] | None = None,
 ) -> Iterator[Misconception]:
     """What goes wrong everywhere, each named with where to reread; a section that is not given leaves one out.
 
-    detached: the result is cut off from the gradient. float32: float64 comes back as float32. squeezed: every axis of
-    size 1 vanishes; `quotes_size` says which shape came back.
+    arguments: the tensors of floats, separated by blanks. detached: the result is cut off from the gradient, or one of
+    the arguments is. float32: float64 comes back as float32; single: it is rounded so on the way. squeezed: an axis of
+    size 1 vanishes, in any spelling; `quotes_size` says which shape came back. viewed: the first argument is cut anew,
+    which fails where it lies transposed. rounded: `root`, as the answer writes it, is cut to a whole number.
     """
+    names = arguments.split()
     if detached:
         yield wrong(
             "cut off from the gradient",
@@ -136,6 +183,14 @@ def usual_mistakes(
             "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
             "nothing before it could be learned.",
         )
+        for name in names if len(names) > 1 else ():
+            yield wrong(
+                f"{name} cut off from the gradient",
+                right_answer.beginning_with(f"{name} = {name}.detach()"),
+                detached,
+                f"The values are right, but no gradient reaches {name}: .detach(), .data, .item(), numpy or torch.tensor "
+                "around a tensor cut it off, or a layer holds a copy of it.",
+            )
     if float32:
         yield wrong(
             "always float32",
@@ -143,30 +198,74 @@ def usual_mistakes(
             float32,
             "float64 went in and float32 came out. The result keeps the dtype of the input.",
         )
+    if single:
+        floats = ", ".join(f"{name}.float()" for name in names)
+        yield wrong(
+            "single precision inside",
+            right_answer.ending_in(".to(dtype)").beginning_with(
+                f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"
+            ),
+            single,
+            "The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and "
+            "100,000,001 become one number there. Compute in the dtype of the input.",
+        )
     if squeezed:
         yield wrong(
             "the batch axis squeezed away",
             right_answer.ending_in(".squeeze()"),
             squeezed,
-            "With one sentence the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must "
-            "stay.",
+            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every axis of size 1, "
+            "squeeze(0) the first if it is one; it must stay.",
             quotes_size,
+            lost_an_axis_of_1,
         )
+    if viewed:
+        yield wrong(
+            "view of what lies transposed",
+            right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
+            viewed,
+            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the strip anew, and "
+            "there it cannot. reshape can.",
+        )
+    if rounded:
+        yield wrong(
+            "root rounded",
+            right_answer.but(root, f"int({root})"),
+            rounded,
+            "The root was cut to a whole number. That is right for a square, such as 4 or 64, and not otherwise.",
+        )
+
+
+def lost_an_axis_of_1(evidence: Evidence) -> bool:
+    """Whether these are the right numbers without an axis of size 1, or the first such part of a tuple is."""
+    pairs = [(evidence.got, evidence.expected)]
+    if isinstance(evidence.expected, tuple):
+        pairs = list(zip(evidence.got, evidence.expected, strict=True))
+    got, expected = next((got, expected) for got, expected in pairs if got.shape != expected.shape)
+    fewer = got.ndim < expected.ndim and got.squeeze().shape == expected.squeeze().shape
+    return fewer and bool(((got.squeeze() - expected.squeeze()).abs() < 1e-4).all())
 
 
 def _returned(source: str) -> list[ast.expr]:
     """The values that a function, or the forward of a class, returns; a tuple's elements one by one."""
-    function = ast.parse(source).body[-1]
-    if isinstance(function, ast.ClassDef):
-        function = next(part for part in function.body if isinstance(part, ast.FunctionDef) and part.name == "forward")
-    values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    values = [
+        node.value for node in ast.walk(_function(source)) if isinstance(node, ast.Return) and node.value is not None
+    ]
     return [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
 
 
+def _function(source: str) -> ast.FunctionDef:
+    """The function of an answer, or the forward of its class."""
+    function = ast.parse(source).body[-1]
+    if isinstance(function, ast.ClassDef):
+        function = next(part for part in function.body if isinstance(part, ast.FunctionDef) and part.name == "forward")
+    return function
+
+
 def _source(name: str, source: str) -> str:
-    source = answer(source)
+    source = source if isinstance(source, Answer) else answer(source)
     try:
         ast.parse(source)
     except SyntaxError as error:
         raise ValueError(f"{name}: expected Python, got line {error.lineno}: {error.msg} in\n{source}") from error
-    return str(source)
+    return source

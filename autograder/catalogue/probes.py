@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,9 @@ from autograder.catalogue.exercise import Case, Law, Probe
 
 UNTOUCHED = frozenset({"inputs", "state"})
 GRADIENTS = frozenset({"gradients"})
+PROMISED = "promised for every exercise"
+SECOND_CALL = "a second call; nothing else is touched"
+FAR = 1e8  # from numbers around here float32 keeps no difference below 8, and float64 one of 0.0000001
 
 
 def normal(generator: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -31,7 +35,7 @@ def turned(tensor: Tensor) -> Tensor:
 def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
     """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes).
 
-    Options: also, laws, rtol, atol, quiz as in `Probe`; the others are passed on to `draw`.
+    Options: also, laws, rtol, atol, quiz, says as in `Probe`; the others are passed on to `draw`.
     """
     return _probe(name, draw, sizes, options, hidden=False)
 
@@ -47,29 +51,48 @@ def usual_probes(
     other: Sequence[Any],
     common: Sequence[Any],
     smallest: Sequence[Any] | None = None,
+    precise: Callable[[torch.Generator], Case] | None = None,
     floats: bool = True,
     gradients: bool = True,
+    zero: bool = True,
+    equal_rows: bool = True,
 ) -> Iterator[Probe]:
     """The hidden probes of a function of tensors. draw: (generator, *sizes, dtype=...) -> case.
 
-    other: sizes unlike the visible ones, no two alike. smallest: sizes of 1 wherever they may be. common: sizes for the
-    rest: float64 laid out as after a transpose and gradients (unless `floats` or `gradients` is False), and that nothing
-    else is touched.
+    other: sizes unlike the visible ones, no two alike; the last row equals the first, and a 0 is among the numbers (unless
+    `equal_rows` or `zero` is False). smallest: sizes of 1 wherever they may be, the first too. common: sizes for the rest: float64 laid
+    out as after a transpose and gradients (unless `floats` or `gradients` is False), and a second call after which
+    nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), in place of those
+    of common sizes.
     """
-    yield hidden("other sizes", draw, *other)
+    usual = partial(hidden, says=PROMISED)
+    yield usual("other sizes", _met_before(draw, zero, equal_rows), *other)
     if smallest is not None:
-        yield hidden("the smallest sizes", draw, *smallest)
-    if floats:
-        yield hidden("float64, transposed in memory", _turned(draw), *common, dtype=torch.float64)
+        yield usual("the smallest sizes", draw, *smallest)
+    if precise is not None:
+        yield usual("float64, transposed in memory", _turned(precise), rtol=0.0)
+    elif floats:
+        yield usual("float64, transposed in memory", _turned(draw), *common, dtype=torch.float64)
     if gradients:
-        yield hidden("gradients", draw, *common, dtype=torch.float64, also=GRADIENTS)
-    yield hidden("nothing else is touched", draw, *common, also=UNTOUCHED)
+        yield usual("gradients", draw, *common, dtype=torch.float64, also=GRADIENTS)
+    yield second_call(draw, *common)
+
+
+def second_call(draw: Callable[..., Case], *sizes: Any, name: str = SECOND_CALL, **options: Any) -> Probe:
+    """The hidden probe of an answer that was called before, with other values of the same sizes: it keeps nothing from
+    that call, and touches nothing else. The arguments are those of `visible`."""
+
+    def drawn(generator: torch.Generator, *sizes: Any, **options: Any) -> Case:
+        case = draw(generator, *sizes, **options)
+        return replace(case, before=draw(generator, *sizes, **options).arguments)
+
+    return hidden(name, drawn, *sizes, **{"also": UNTOUCHED, "says": PROMISED} | options)
 
 
 def _probe(
     name: str, draw: Case | Callable[..., Case], sizes: Sequence[Any], options: dict[str, Any], hidden: bool
 ) -> Probe:
-    asked = {option: options.pop(option) for option in ("rtol", "atol", "quiz") if option in options}
+    asked = {option: options.pop(option) for option in ("rtol", "atol", "quiz", "says") if option in options}
     also: Iterable[str] = options.pop("also", ())
     laws: tuple[Law, ...] = tuple(options.pop("laws", ()))
     if isinstance(draw, Case):
@@ -91,6 +114,24 @@ def _turned(draw: Callable[..., Case]) -> Callable[..., Case]:
     def drawn(generator: torch.Generator, *sizes: Any, **options: Any) -> Case:
         case = draw(generator, *sizes, **options)
         arguments = (turned(a) if isinstance(a, Tensor) and a.ndim > 1 else a for a in case.arguments)
+        return replace(case, arguments=tuple(arguments))
+
+    return drawn
+
+
+def _met_before(draw: Callable[..., Case], zero: bool, equal_rows: bool) -> Callable[..., Case]:
+    """Cases whose last float tensor begins with a 0, and whose tensors end in their first row once more."""
+
+    def drawn(generator: torch.Generator, *sizes: Any, **options: Any) -> Case:
+        case = draw(generator, *sizes, **options)
+        arguments = [a.clone() if isinstance(a, Tensor) else a for a in case.arguments]
+        tensors = [a for a in arguments if isinstance(a, Tensor) and a.ndim]
+        for tensor in [tensor for tensor in tensors if tensor.is_floating_point()][-1:] if zero else ():
+            tensor[(0,) * tensor.ndim] = 0
+        for tensor in tensors if equal_rows else ():
+            rows = tensor.movedim(-2, 0) if tensor.ndim > 1 else tensor
+            if len(rows) > 2:
+                rows[-1] = rows[0]
         return replace(case, arguments=tuple(arguments))
 
     return drawn

@@ -137,7 +137,8 @@ def _plain(place: Path, assignment: Assignment, students: list[str]) -> Cost:
     submitted.mkdir(parents=True, exist_ok=True)
     for student in students:
         shutil.move(waiting / student, submitted / student)
-    return _timed(place, *course.nbgrader_command("autograde", assignment.id))
+    _, environment = course.nbgrader_command()
+    return _timed(place, [sys.executable, "-m", "nbgrader", "autograde", assignment.id], environment)
 
 
 def _timed(place: Path, command: list[str], environment: dict[str, str]) -> Cost:

@@ -10,6 +10,7 @@ import io
 import pickle
 import tarfile
 import threading
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,11 +22,13 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
 from autograder.grade import changes
+from autograder.grade.nursery import Nursery
 from autograder.grade.parcel import Batch, Result, Submission
 from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied, end_all
 from autograder.intake import take_in
 
 CONNECT_SECONDS = 30
+IDLE_SECONDS = 30.0  # a worker process that waits longer has no run any more; the next one that comes starts another
 AHEAD = 2  # submissions under way for each thread of the cluster, so that none waits for the next
 
 try:
@@ -134,35 +137,75 @@ def pack(folder: Path, assignment: Assignment | None) -> bytes:
 # --- on the cluster's workers ----------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-_idle: dict[str, list[Worker]] = {}  # digest of a batch -> workers prepared for it
+_stables: dict[str, "_Stable"] = {}  # digest of a batch -> its worker processes
+
+
+class _Stable:
+    """The worker processes of one batch on this machine; all of it is done under the lock."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch, self.nursery = batch, Nursery(batch.environment, batch.assignment)
+        self.idle: list[tuple[float, Worker]] = []  # (since when, who)
+        self.busy = 0
+
+    def end_idle(self, longer: float) -> None:
+        """End those who have waited longer than so many seconds, and with the last one where they come from."""
+        until = time.monotonic() - longer
+        end_all(worker for since, worker in self.idle if since <= until)
+        self.idle = [(since, worker) for since, worker in self.idle if since > until]
+        if not self.idle and not self.busy:
+            self.nursery.end()
 
 
 def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     """Grade in a worker process of this machine. A process that dies makes a result that says so."""
     with _lock:
-        for other in [known for known in _idle if known != digest]:
-            end_all(_idle.pop(other))
-        worker = _idle[digest].pop() if _idle.get(digest) else None
-    if worker is None:
-        batch = pickle.loads(zlib.decompress(packed))
-        worker = Worker(batch.environment).prepared(batch)
+        _end_idle(digest)
+        if digest not in _stables:
+            _stables[digest] = _Stable(pickle.loads(zlib.decompress(packed)))
+            if len(_stables) == 1:
+                threading.Thread(target=_tidy, daemon=True).start()
+        stable = _stables[digest]
+        worker = stable.idle.pop()[1] if stable.idle else None
+        stable.busy += 1
     try:
+        worker = worker or Worker(stable.nursery).prepared(stable.batch)
         result = worker.grade(submission)
+        if result.failure:
+            worker.end()
     except WorkerDied as died:
-        return Result(submission.student, failure=str(died), retry=True)
-    if result.failure:
-        worker.end()
-        return result
-    with _lock:
-        _idle.setdefault(digest, []).append(worker)
+        result = Result(submission.student, failure=str(died), retry=True)
+    finally:
+        with _lock:
+            stable.busy -= 1
+    if not result.failure:
+        with _lock:
+            stable.idle.append((time.monotonic(), worker))
     return result
 
 
 def end_workers() -> None:
-    """Stop the worker processes that wait for more."""
+    """Stop the worker processes that wait for more, and where they come from."""
     with _lock:
-        while _idle:
-            end_all(_idle.popitem()[1])
+        _end_idle("")
+
+
+def _tidy() -> None:
+    """End whom nobody has asked for long: a writer that was killed tells nobody that its run is over."""
+    while True:
+        time.sleep(min(1.0, IDLE_SECONDS))
+        with _lock:
+            _end_idle("", IDLE_SECONDS)
+            if not _stables:
+                return
+
+
+def _end_idle(but: str, longer: float = 0.0) -> None:
+    """Of every batch but this one, end who waits; a batch of which nobody is busy is forgotten."""
+    for digest in [known for known in _stables if known != but]:
+        _stables[digest].end_idle(longer)
+        if not _stables[digest].idle and not _stables[digest].busy:
+            del _stables[digest]
 
 
 def package_versions() -> dict[str, str]:

@@ -4,23 +4,22 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from multiprocessing import connection
 from typing import IO
 
 from autograder.course import CourseError
+from autograder.grade.nursery import Nursery, no_process
 from autograder.grade.parcel import Batch, Result, Submission
 from autograder.sandbox.private_folder import PrivateFolder
 
-PROGRAM = (sys.executable, "-m", "autograder.grade.worker")
 MOST_ATTEMPTS = 2
 TIDY_SECONDS = 5.0  # for a worker that was told to go
+LOOK_SECONDS = 0.005  # how often to look whether it has gone
 LONGEST_SECONDS = 1800.0  # of one submission: twenty cells that each use up their time limit
 TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes"
 
@@ -34,25 +33,22 @@ class Refusal(Exception):
 
 
 class Worker:
-    """One worker process and the line to it. It begins to import at once, and grades when it has got its batch.
+    """One worker process and the line to it; it grades when it has got its batch.
 
-    environment: variables that are set in it. Raises CourseError when this machine cannot start another process.
+    Raises CourseError when this machine cannot start another process.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, nursery: Nursery) -> None:
+        self._nursery = nursery
         try:
-            self._start(environment)
+            self._start()
         except OSError as error:
-            raise CourseError(
-                f"No worker can be started ({error.strerror or error}). It needs a little room in "
-                f"{tempfile.tempdir or 'the folder for temporary files'}; TMPDIR names another place."
-            ) from error
+            raise CourseError(no_process(error)) from error
         self.holds: Submission | None = None
         self.since = 0.0
         self._ended = ""
-        self._is_prepared = False
 
-    def _start(self, environment: Mapping[str, str]) -> None:
+    def _start(self) -> None:
         with contextlib.ExitStack() as unless_started:
             self._folder = PrivateFolder("grade")
             unless_started.callback(self._folder.remove)
@@ -60,27 +56,15 @@ class Worker:
             ours, theirs = socket.socketpair()
             unless_started.callback(ours.close)
             with theirs:
-                self._process = subprocess.Popen(
-                    [*PROGRAM, str(theirs.fileno()), str(self._folder.path)],
-                    pass_fds=[theirs.fileno(), self._folder.lock],
-                    env={"OMP_NUM_THREADS": "1", **os.environ, **environment},  # as many workers as cores do the rest
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._errors,
-                    stderr=self._errors,
-                    start_new_session=True,  # Ctrl-C is the writer's to handle
-                )
+                place = self._folder
+                self.pid = self._nursery.fork(theirs.fileno(), place.lock, self._errors.fileno(), place.path)
             unless_started.pop_all()
         self.line = connection.Connection(ours.detach())
 
     def prepared(self, batch: Batch) -> "Worker":
         """Send it what all of its submissions need; returns it."""
         self._send(batch)
-        self._is_prepared = True
         return self
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def take(self, submission: Submission) -> None:
         """Begin a submission; its result arrives on `line`."""
@@ -110,19 +94,18 @@ class Worker:
     def dismiss(self) -> None:
         """Tell it to go, without waiting for it."""
         self.line.close()  # at the other end this is the sign to tidy up
-        if not self._is_prepared:  # it has nothing to tidy up, and may be at its imports still
-            self._process.kill()
 
     def end(self) -> str:
         """End the process, unless it has ended, and whatever it left running; returns how it ended."""
         if self._ended:
             return self._ended
         self.dismiss()
-        try:
-            code = self._process.wait(TIDY_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
+        until = time.monotonic() + TIDY_SECONDS
+        while (code := self._nursery.ended(self.pid)) is None:
+            if time.monotonic() > until:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGKILL)
+            time.sleep(LOOK_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._errors.seek(0)
@@ -140,41 +123,11 @@ class Worker:
             self.line.send(message)
 
 
-class Spares(contextlib.ExitStack):
-    """Workers that were started before it was known what they are for; those that nobody took end with the context.
-
-    A worker imports for seconds, and so does the writer: this way they do it at the same time.
-    """
-
-    def __init__(self, environment: Mapping[str, str], count: int) -> None:
-        super().__init__()
-        self._environment = environment
-        self._workers: deque[Worker] = deque()
-        try:
-            for _ in range(count):
-                self._workers.append(Worker(environment))
-        except BaseException:  # an interrupt too: what has been started must end
-            self._end()
-            raise
-        self.callback(self._end)
-
-    def take(self, batch: Batch) -> Worker:
-        """A worker for the batch, one that was begun before if there is one left."""
-        worker = self._workers.popleft() if self._workers else Worker(self._environment)
-        return worker.prepared(batch)
-
-    def _end(self) -> None:
-        end_all(self._workers)
-
-
 class Pool:
-    """Several workers that share a stream of submissions.
+    """Several workers that share a stream of submissions. nursery: where they come from."""
 
-    spares: where they come from; without them each is started when it is needed.
-    """
-
-    def __init__(self, batch: Batch, size: int, spares: Spares | None = None) -> None:
-        self._batch, self._size, self._spares = batch, size, spares or Spares(batch.environment, 0)
+    def __init__(self, batch: Batch, size: int, nursery: Nursery) -> None:
+        self._batch, self._size, self._nursery = batch, size, nursery
         self._workers: list[Worker] = []
 
     def __enter__(self) -> "Pool":
@@ -235,7 +188,7 @@ class Pool:
         for worker in self._workers:
             if not worker.holds:
                 return worker
-        self._workers.append(self._spares.take(self._batch))
+        self._workers.append(Worker(self._nursery).prepared(self._batch))
         return self._workers[-1]
 
 

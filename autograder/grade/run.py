@@ -15,14 +15,13 @@ import psutil
 
 from autograder import course
 from autograder.course import CourseError
-from autograder.grade import changes
 from autograder.grade.interrupt import Interrupted, interruptible
 from autograder.grade.journal import Journal, Journals, OneWriter
+from autograder.grade.nursery import Nursery
 from autograder.grade.options import Options
 from autograder.grade.parcel import Batch, Result, Stopped, Submission
-from autograder.grade.pool import Pool, Spares
+from autograder.grade.pool import Pool
 from autograder.grade.progress import Progress, say
-from autograder.grade.summary import of_older_rules, summary
 
 if TYPE_CHECKING:
     from autograder.grade.gradebook import Classroom
@@ -93,16 +92,17 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 
 
 def _run(root: Path, assignment: str, options: Options) -> int:
-    with OneWriter(root), _begun(root, assignment, options) as spares:
-        from autograder.grade.gradebook import Classroom  # seconds of imports, which the workers make meanwhile too
+    with OneWriter(root), _begun(assignment, options) as nursery:
+        from autograder.grade.gradebook import Classroom  # seconds of imports, which the nursery has begun
         from autograder.grade.outdated import outdated_of
         from autograder.grade.plan import plan
+        from autograder.grade.summary import of_older_rules, summary
 
         classroom = Classroom(root, assignment)
         journals = Journals(root, assignment)
         journal, students = plan(classroom, journals, options)
         if journal is not None:
-            code = _graded(classroom, journals, journal, students, options, spares)
+            code = _graded(classroom, journals, journal, students, options, nursery)
             if code:
                 return code
         older = outdated_of(root, assignment, classroom.graded())
@@ -126,11 +126,11 @@ def _graded(
     journal: Journal,
     students: Sequence[str],
     options: Options,
-    spares: Spares,
+    nursery: Nursery | None,
 ) -> int:
     """Grade them; returns 0, or the exit code of a run that was interrupted."""
     try:
-        _grade(classroom, journals, journal, students, options, spares)
+        _grade(classroom, journals, journal, students, options, nursery)
     except Interrupted as interrupted:
         say(f"\nInterrupted. What is graded is kept; --resume goes on with the {len(journal.left())} others.")
         return interrupted.code
@@ -153,13 +153,13 @@ def _grade(
     journal: Journal,
     students: Sequence[str],
     options: Options,
-    spares: Spares,
+    nursery: Nursery | None,
 ) -> None:
     last, folders = journals.last_grades(), classroom.handed_in()
     progress = Progress(classroom.assignment, len(students))
     present = [Submission(student, folders[student]) for student in students if student in folders]
     gone = [Result(student, failure="the folder is no longer there") for student in students if student not in folders]
-    with _workers(classroom.batch(options.environment), options, len(students), spares) as workers:
+    with _workers(classroom.batch(options.environment), options, len(students), nursery) as workers:
         progress.show()
         for result in chain(gone, workers.grade(present)):
             failure, retry = result.failure, result.retry
@@ -173,7 +173,8 @@ def _grade(
 
 def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
     """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
-    from autograder.intake.take_in import NotKept  # with nbgrader, which the classroom has imported by now
+    from autograder.grade import changes  # with torch and nbgrader, which the classroom has imported by now
+    from autograder.intake.take_in import NotKept
 
     student, now = result.student, journal.versions
     before = classroom.recorded(student)
@@ -210,18 +211,17 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
     return ""
 
 
-def _begun(root: Path, assignment: str, options: Options) -> Spares:
-    """As many workers as will probably be needed: those of a usual course that this machine grades."""
-    present = len(list((root / "classroom" / "submitted").glob(f"*/{assignment}")))
-    return Spares(options.environment, 0 if options.scheduler else min(options.workers, present))
+def _begun(assignment: str, options: Options) -> AbstractContextManager[Nursery | None]:
+    """Where this machine's workers will come from; a cluster sees to its own."""
+    return contextlib.nullcontext() if options.scheduler else Nursery(options.environment, assignment)
 
 
-def _workers(batch: Batch, options: Options, students: int, spares: Spares) -> AbstractContextManager:
+def _workers(batch: Batch, options: Options, students: int, nursery: Nursery | None) -> AbstractContextManager:
     if options.scheduler:
         from autograder.grade.cluster import Cluster
 
         return Cluster(batch, options.scheduler)
-    return Pool(batch, min(options.workers, students), spares)
+    return Pool(batch, min(options.workers, students), nursery)
 
 
 def _positive(text: str) -> int:

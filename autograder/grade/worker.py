@@ -1,6 +1,6 @@
 """A worker: grades one submission after another as plain nbgrader does, each in a course that holds only that one.
 
-Started by `pool` as `python -m autograder.grade.worker DESCRIPTOR FOLDER`: end of a connection, an empty folder.
+Forked by `nursery`, which hands it the end of a connection and an empty folder.
 What it runs is nbgrader's own converter with the course's configuration, up to the step that executes and judges; the
 steps after it belong to the gradebook's one writer.
 """
@@ -12,7 +12,6 @@ import logging
 import os
 import pickle
 import queue
-import sys
 import tempfile
 import threading
 import time
@@ -246,7 +245,3 @@ def main(descriptor: int, folder: Path) -> None:
             connection.send(bench.grade(received.get()))
         except SystemExit as refusal:
             connection.send(str(refusal))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -5,6 +5,7 @@ and sends back what was seen. It never decides anything.
 """
 
 import linecache
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, ModuleType
@@ -15,6 +16,7 @@ import torch
 from autograder.inside import recorder, wire
 
 MAX_MESSAGE = 400
+MAX_SHAPES = 6
 SEED = 6_201_703_762
 
 
@@ -194,7 +196,10 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
 
 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The error's type and text, with the last line of the learner's own code that it passed through."""
+    """The error's type and text, with the last line of the learner's own code that it passed through.
+
+    "shapes" holds [name, shape] of the tensors that this line names.
+    """
     line, source, trace, last, own = 0, "", error.__traceback__, None, None
     while trace is not None:
         last = trace.tb_frame
@@ -215,14 +220,24 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
         "message": message[:MAX_MESSAGE],
         "line": line,
         "source": source[:MAX_MESSAGE],
+        "shapes": _shapes(own, source) if own is not None else [],
     }
+
+
+def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
+    """Name and shape of the tensors that a line of a frame names; other kinds of tensor may say anything."""
+    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", line))
+    values = ((name, frame.f_locals.get(name)) for name in names)
+    found = [[name, list(value.shape)] for name, value in values if type(value) in (torch.Tensor, torch.nn.Parameter)]
+    return found[:MAX_SHAPES]
 
 
 def _about(error: BaseException, last: FrameType | None, own: FrameType | None) -> list[str]:
     """What is known of an error without reading its text, for whoever explains it.
 
     ["forward"]: a module has none. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
-    of that type has no such attribute. ["numpy"]: the learner's own function holds a value of NumPy's. Else nothing.
+    of that type has no such attribute. ["name", name]: nothing of that name is known. ["numpy"]: the learner's own
+    function holds a value of NumPy's. Else nothing.
     last: the frame that the error comes from; own: the last one of the learner's.
     """
     if last is not None and last.f_code is torch.nn.Module.forward.__code__:
@@ -232,5 +247,7 @@ def _about(error: BaseException, last: FrameType | None, own: FrameType | None) 
         return ["arguments"]
     if isinstance(error, AttributeError) and isinstance(error.name, str):
         return [] if isinstance(error.obj, (type, ModuleType)) else ["attribute", type(error.obj).__name__, error.name]
+    if isinstance(error, NameError) and isinstance(error.name, str):
+        return ["name", error.name]
     values = [error, *(own.f_locals.values() if own is not None else ())]
     return ["numpy"] if any(str(type(value).__module__).partition(".")[0] == "numpy" for value in values) else []

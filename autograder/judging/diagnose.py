@@ -1,14 +1,21 @@
-"""Which known mistake an answer shows: the one whose observations are the learner's own."""
+"""Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.catalogue.known_answers import Answer
 from autograder.judging import compare
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import asks_everybody
+
+FEWEST = 2  # failures that two mistakes at once must explain
+TWO = "Two mistakes that we know, made together, give exactly your results."
+_PAIRS: dict[str, tuple[Exercise, tuple]] = {}
 
 
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
@@ -16,7 +23,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
 
     One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
     if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
-    on one input alone two mistakes may look alike.
+    on one input alone two mistakes may look alike. Where none does, two that were made together may (`_two_at_once`).
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
@@ -28,7 +35,44 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
             return misconception, _evidence(agreeing)
         if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
-    return best
+    return best or _two_at_once(exercise, asked)
+
+
+def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, None] | None:
+    """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
+
+    Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, a learner's own
+    check takes the time and grading does not. asked: the failures first. It goes under the first mistake's name.
+    """
+    failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
+    kept = exercise.roles is None and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
+    in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, Raised)]
+    if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
+        return None
+    for known, first, second in _pairs(exercise):
+        if any(_passes(exercise, single, outcome) is False for single in (first, second) for outcome in passes):
+            continue
+        agreeing, clashes = _agreement(exercise, known, asked[:1])
+        if agreeing and not clashes:
+            agreeing, clashes = _agreement(exercise, known, asked)
+        if agreeing and not clashes:
+            said = f"{TWO} One: {first.message} The other: {second.message}"
+            return replace(known, name=first.name, message=said), None
+    return None
+
+
+def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
+    """Mistakes that hold two known ones, each with the two: changes of one right answer that fit together."""
+    made = _PAIRS.get(exercise.id)
+    if made is None or made[0] is not exercise:
+        changed = [known for known in exercise.wrong if isinstance(known.source, Answer) and known.shows is None]
+        found = []
+        for first, second in combinations(changed, 2):
+            if both := first.source.together(second.source):
+                name = f"{first.name} + {second.name}"
+                found.append((replace(first, name=name, source=both, quotes=None), first, second))
+        made = _PAIRS[exercise.id] = exercise, tuple(found)
+    return made[1]
 
 
 def namespace_of(source: str) -> Mapping[str, Any]:
@@ -125,7 +169,7 @@ def _agrees(
             return True
         if partly_right and shown.result.type == outcome.got.result.type:
             return True
-    return _alike(parted, outcome.difference) and _same(shown, outcome)
+    return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
@@ -150,6 +194,13 @@ def _same(shown: Observation, outcome: Outcome) -> bool:
             outcome.got.result.message,
         )
     return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
+
+
+def _reached(shown: Observation, outcome: Outcome) -> bool:
+    """Whether gradients reach the same arguments and projections."""
+    wanted = [place for place, gradient in outcome.expected.gradients.items() if gradient is not None]
+    got = outcome.got.gradients
+    return all((shown.gradients.get(place) is None) == (got.get(place) is None) for place in wanted)
 
 
 def _evidence(agreeing: Sequence[Outcome]) -> Evidence | None:

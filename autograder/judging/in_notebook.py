@@ -1,23 +1,34 @@
-"""A learner's own check: the visible probes, judged in their Jupyter's process, and the report as a message to it."""
+"""A learner's own check: judged in their Jupyter's process, and the report as a message to it.
+
+The whole check asks the hidden probes too, with numbers that are drawn on the spot, and says all about them. The
+numbers that an answer fails on stay until it passes on them, so that a learner sees the same failure while mending it;
+then others are drawn, and decide.
+"""
 
 import ast
 import inspect
+import secrets
 import textwrap
 import types
 from collections.abc import Sequence
 from typing import Any
 
 from autograder import catalogue
+from autograder.catalogue.exercise import Exercise
 from autograder.course import CourseError
 from autograder.judging import rules
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import render, wrapped
 from autograder.judging.verdict import Verdict
 
+UNCHANGED = "This is the same {kind} as at your last check. If you have changed its cell, run that cell first."
+_kept: dict[str, bytes] = {}  # exercise -> key of the numbers on which its answer failed
+_failed: dict[str, tuple[list[Any], str]] = {}  # exercise -> the objects that failed last, and what was said of them
 
-def judge_in_notebook(exercise_id: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """What a learner's own check shows: visible probes, judged in the same process."""
+
+def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool = True) -> dict[str, Any]:
+    """What a learner's own check shows. whole: whether hidden probes are asked too, on numbers drawn here."""
     try:
         exercise = catalogue.find(exercise_id)
     except CourseError as error:
@@ -28,19 +39,43 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any]) -> dict[str, 
             f"check: there is no exercise {exercise_id!r}. The exercises are: {', '.join(catalogue.exercise_ids())}.",
         )
     findings = rules.findings(_sources(exercise.names, namespace), exercise, catalogue.assignment_of(exercise))
-    return outcome_of(judge(exercise, LocalPeer(namespace), None, findings))
+    if whole:
+        verdict = _on_drawn_numbers(exercise, namespace, findings)
+    else:
+        verdict = judge(exercise, LocalPeer(namespace), None, findings)
+    text = render(verdict)
+    return outcome_of(verdict, text + _unchanged(verdict, namespace, text))
 
 
-def outcome_of(verdict: Verdict | None, text: str = "") -> dict[str, Any]:
+def outcome_of(verdict: Verdict | None, text: str) -> dict[str, Any]:
     """The verdict as a message to the notebook."""
     if verdict is None:
         return {"text": text, "earned": 0.0, "possible": 0.0, "passed": False}
-    return {
-        "text": render(verdict),
-        "earned": verdict.points,
-        "possible": verdict.possible,
-        "passed": verdict.passed,
-    }
+    return {"text": text, "earned": verdict.points, "possible": verdict.possible, "passed": verdict.passed}
+
+
+def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: Sequence[str]) -> Verdict:
+    """The verdict on the numbers that are kept, if the answer still fails on them, else on new ones."""
+    keys = [_kept.pop(exercise.id)] if exercise.id in _kept else []
+    for key in (*keys, secrets.token_bytes(32)):
+        verdict = judge(exercise, LocalPeer(namespace), key, findings, disclosed=True)
+        if not verdict.passed:
+            _kept[exercise.id] = key
+            break
+    return verdict
+
+
+def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> str:
+    """A line for whoever asks about the same objects again and gets the same report: their cell may not have run."""
+    exercise = verdict.exercise
+    objects = [namespace.get(name) for name in exercise.names]
+    before = _failed.pop(exercise.id, None)
+    if verdict.passed or not all(map(callable, objects)):
+        return ""
+    _failed[exercise.id] = objects, text
+    same = before is not None and before[1] == text and [*map(id, before[0])] == [*map(id, objects)]
+    said = UNCHANGED.format(kind="class" if exercise.roles else "function")
+    return "\n".join(["", *wrapped(said)]) if same else ""
 
 
 def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:

@@ -18,10 +18,15 @@ OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same 
 
 
 def judge(
-    exercise: Exercise, peer: Peer, key: bytes | None, findings: Sequence[str] = (), stopped: Sequence[Raised] = ()
+    exercise: Exercise,
+    peer: Peer,
+    key: bytes | None,
+    findings: Sequence[str] = (),
+    stopped: Sequence[Raised] = (),
+    disclosed: bool = False,
 ) -> Verdict:
     """The verdict on one answer, all of its probes asked at once; the arguments are those of `Hearing`."""
-    hearing = Hearing(exercise, key, findings, stopped)
+    hearing = Hearing(exercise, key, findings, stopped, disclosed)
     hearing.ask(peer, hidden=False)
     hearing.ask(peer, hidden=True)
     return hearing.verdict()
@@ -34,15 +39,22 @@ class Hearing:
     report shows what an answer returned to a visible probe: by then it has never met a hidden input that it could
     return.
 
-    key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only, as a learner's check.
+    key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only (see `visible_check`).
     findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
     stopped: what ended the answer's own code early, said when its object is therefore missing (see `Missing`).
+    disclosed: all may be said of the hidden probes too; never in grading.
     """
 
     def __init__(
-        self, exercise: Exercise, key: bytes | None, findings: Sequence[str] = (), stopped: Sequence[Raised] = ()
+        self,
+        exercise: Exercise,
+        key: bytes | None,
+        findings: Sequence[str] = (),
+        stopped: Sequence[Raised] = (),
+        disclosed: bool = False,
     ) -> None:
         self.exercise, self._key, self._findings, self._stopped = exercise, key, findings, stopped
+        self._disclosed = disclosed
         self._subject: Subject | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question
         self._outcomes: dict[str, Outcome] = {}
@@ -69,7 +81,8 @@ class Hearing:
         for probe in self.exercise.probes if self._verdict is None else ():
             if probe.hidden == hidden and not self._subject.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
-        if not hidden and self._verdict is None and not self._subject.called:
+        may_be_shown = self._disclosed or not hidden
+        if may_be_shown and self._again is None and self._verdict is None and not self._subject.called:
             self._again = self._asked_again()
 
     def lose(self, reason: str) -> None:
@@ -79,16 +92,16 @@ class Hearing:
 
     def verdict(self) -> Verdict:
         """What was decided."""
-        graded = self._key is not None
+        whole = self._key is not None
         if self._verdict is not None:
             return self._verdict
         if self._subject is not None and self._subject.called:
-            return Verdict(self.exercise, graded, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
-        probes = self.exercise.probes if graded else self.exercise.visible
+            return Verdict(self.exercise, whole, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
+        probes = self.exercise.probes if whole else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
         diagnosis = diagnose(self.exercise, outcomes)
         noticed = () if diagnosis else notice(outcomes, self._again)
-        return Verdict(self.exercise, graded, tuple(outcomes), diagnosis, noticed=tuple(noticed))
+        return Verdict(self.exercise, whole, tuple(outcomes), diagnosis, noticed=tuple(noticed))
 
     def _look(self) -> None:
         try:
@@ -107,10 +120,11 @@ class Hearing:
         except PeerGone as gone:
             self._gone = gone
             return self._unasked(probe)
-        return Outcome(probe, case, cotangent, expected, got, compare.difference(expected, got, probe))
+        parted = compare.difference(expected, got, probe)
+        return Outcome(probe, case, cotangent, expected, got, parted, self._disclosed)
 
     def _asked_again(self) -> Again | None:
-        """The first visible failure asked once more, where no known mistake explains it."""
+        """The first failure that may be shown, asked once more where no known mistake explains it."""
         outcomes = list(self._outcomes.values())
         failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
         if not failures or isinstance(failures[0].got.result, Raised) or diagnose(self.exercise, outcomes):
@@ -132,7 +146,7 @@ class Hearing:
 
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))
-        return Outcome(probe, Case(()), None, Observation(None), None, parted)
+        return Outcome(probe, Case(()), None, Observation(None), None, parted, self._disclosed)
 
 
 def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[str | None]) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue.defaults import FAR_AWAY
 from autograder.catalogue.exercise import Case
 from autograder.judging.observation import Observation, Outcome, Raised
 
@@ -65,6 +66,8 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     if not failures:
         return []
     facts = [*_changed(failures), *(_repeated(again) if again else ())]
+    if kept := [*_kept(outcomes)]:
+        return [*facts, *kept]
     values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
     found = [*_fixed(values), *_about_values(values), *_about_items(values), *_about_numbers(values)]
     return [*facts, *found[:1], *_about_probes(outcomes)][:3]
@@ -91,6 +94,27 @@ def _repeated(again: Again) -> Iterator[Noticed]:
         ignored = _equal(got, other.result) and not _equal(again.outcome.expected.result, expected.result)
         if ignored and not isinstance(got, Raised):
             yield Noticed("ignored", argument=place)
+
+
+def _kept(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Every result that fails is the right one of something that was asked earlier."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [(outcome, asked[:place]) for place, outcome in enumerate(asked) if not outcome.passed]
+    old = [
+        bool(outcome.case.before) or any(_answers(outcome, each) for each in earlier) for outcome, earlier in failing
+    ]
+    plain = not isinstance(failing[0][0].got.result, Tensor)
+    if all(old) and not all(outcome.case.before for outcome, _ in failing) and len(failing) > plain:
+        yield Noticed("kept")
+
+
+def _answers(outcome: Outcome, earlier: Outcome) -> bool:
+    """Whether a result is the right one of an earlier question, and tells the two apart."""
+    got, wanted, right = outcome.got.result, earlier.expected.result, outcome.expected.result
+    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
+        return isinstance(got, (int, float, str, list, dict)) and _same(got, wanted) and not _same(wanted, right)
+    told = got.numel() >= FEWEST and not got.is_complex()
+    return told and _near(got, wanted, earlier) and not _near(wanted, right, outcome)
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -321,7 +345,19 @@ def _misses_gradients(outcome: Outcome) -> bool:
     return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "no gradient")
 
 
+def _asks_again(outcome: Outcome) -> bool:
+    return bool(outcome.case.before) and (outcome.passed or outcome.difference.kind not in ("inputs", "state"))
+
+
+def _loses_digits(outcome: Outcome) -> bool:
+    tensors = [a for a in outcome.case.arguments if isinstance(a, Tensor) and a.dtype == torch.float64 and a.numel()]
+    far = any(float(tensor.abs().max()) > FAR_AWAY for tensor in tensors)
+    return far and (outcome.passed or outcome.difference.kind in ("value", "nan"))
+
+
 COMMON: dict[str, Callable[[Outcome], bool]] = {
+    "a second call": _asks_again,
+    "lost digits": _loses_digits,
     "an axis of size 1": _has_a_one,
     "no gradient": _misses_gradients,
     "another gradient": _asks_gradients,

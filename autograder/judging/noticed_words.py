@@ -16,6 +16,8 @@ LINES = {  # of a result with so many axes, what lies along the axis that is so 
 FIXED = {
     "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
     "each call, or kept from one call to the next.",
+    "kept": "What came back is the answer to an earlier call, with other values: it was kept, in a dictionary, an "
+    "attribute or a global name, under something that the two calls share.",
     "fixed": "The same result comes back for different inputs: is it that of the worked example?",
     "items reversed": "These are the right items in the opposite order.",
     "first item missing": "The first item is missing; the others are right.",
@@ -28,6 +30,10 @@ FIXED = {
     "signs": "The sizes of all numbers are right; some of the signs are not.",
     "only these sizes": "It is right for the sizes of the example and wrong for others: is one of them written into "
     "the code as a number?",
+    "a second call": "It fails only where it is called a second time, with other values: what does it keep from the "
+    "first call, in a dictionary, an attribute or a global name?",
+    "lost digits": "It fails only in float64, with large numbers that differ by little: is something rounded to "
+    "float32 on the way, a root or an exponential taken of what is too large, or a small number added to it?",
     "an axis of size 1": "It fails only where an axis has the size 1: squeeze() takes such an axis away, and a special "
     "case for it can be wrong by itself.",
     "no gradient": "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), "
@@ -57,7 +63,7 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "ignored":
         name = _argument(exercise, outcome, fact)
         return f"Your result does not depend on {name}: with other numbers in it, the same comes back."
-    said = FIXED.get(fact.kind) or _pattern(fact, outcome.probe.hidden)
+    said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
     return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
 
 

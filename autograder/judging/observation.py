@@ -14,7 +14,7 @@ class Raised:
     """An exception of the learner's, with the last of their own lines that it passed through.
 
     kinds: the names of its class and of the classes that it comes from. about: what is known of it without reading its
-    message (see `answerer.about`).
+    message (see `answerer.describe`). shapes: of the tensors that this line names, as they were when it stopped.
     """
 
     type: str
@@ -23,6 +23,7 @@ class Raised:
     source: str = ""
     kinds: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def raised_in_cell(error: Mapping[str, Any]) -> Raised:
@@ -102,7 +103,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One probe put to one answer. `got` is None when the probe could not be run."""
+    """One probe put to one answer. `got` is None when the probe could not be run.
+
+    disclosed: whether a hidden probe may be shown as a visible one, since its numbers were drawn for this check alone.
+    """
 
     probe: Probe
     case: Case
@@ -110,6 +114,12 @@ class Outcome:
     expected: Observation
     got: Observation | None
     difference: Difference | None
+    disclosed: bool = False
+
+    @property
+    def secret(self) -> bool:
+        """Whether no number, text or name may be shown of what was asked and answered."""
+        return self.probe.hidden and not self.disclosed
 
     @property
     def passed(self) -> bool:

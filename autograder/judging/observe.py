@@ -21,6 +21,7 @@ MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands o
 MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
 MAX_NAME = 100
+MAX_SIZE = 10**9  # of an axis that is said to have met another
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 
@@ -152,6 +153,8 @@ class Subject:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]
+        if case.before:
+            self._ask("call", name=name, arguments=case.before)
         seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), case)
         return replace(seen, **_generator_use(case.arguments, seen.inputs))
 
@@ -185,6 +188,8 @@ class Subject:
         loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
+        if case.before:
+            self._ask("forward", arguments=case.before, training="training" in probe.also)
         reply = self._ask("forward", arguments=case.arguments, training="training" in probe.also, cotangent=cotangent)
         return self._observation(reply, case, reading, shapes)
 
@@ -283,4 +288,16 @@ def _raised(reply: dict[str, Any]) -> Raised:
     kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
     line = error.get("line")
     kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
-    return Raised(kind, message, line if type(line) is int else 0, source, _names(kinds), _names(about))
+    line = line if type(line) is int else 0
+    return Raised(kind, message, line, source, _names(kinds), _names(about), _named_shapes(error.get("shapes")))
+
+
+def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Names and shapes as a peer said them, of those that have the form."""
+    pairs = [pair for pair in sent if isinstance(pair, list) and len(pair) == 2] if isinstance(sent, list) else []
+    return tuple(
+        (name[:MAX_NAME], tuple(shape))
+        for name, shape in pairs[: answerer.MAX_SHAPES]
+        if isinstance(name, str) and isinstance(shape, list) and len(shape) <= wire.MAX_AXES
+        if all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
+    )

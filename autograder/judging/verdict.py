@@ -43,12 +43,12 @@ class NotChecked:
 class Verdict:
     """What was decided about one answer.
 
-    graded: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. noticed: facts
+    whole: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. noticed: facts
     about a failure that no known mistake explains.
     """
 
     exercise: Exercise
-    graded: bool
+    whole: bool
     outcomes: tuple[Outcome, ...] = ()
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     unasked: Forbidden | Missing | NotChecked | None = None
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def possible(self) -> float:
-        return self.exercise.points if self.graded else self.exercise.visible_points
+        return self.exercise.points if self.whole else self.exercise.visible_points
 
     @property
     def passed(self) -> bool:
@@ -91,6 +91,11 @@ class Verdict:
     @property
     def forbidden(self) -> bool:
         return isinstance(self.unasked, Forbidden)
+
+    @property
+    def disclosed(self) -> bool:
+        """Whether hidden probes were asked of which all may be said."""
+        return any(outcome.disclosed for outcome in self.outcomes)
 
     @property
     def excused(self) -> bool:

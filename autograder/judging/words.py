@@ -54,6 +54,9 @@ VISIBLE = {
     "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
     "unnoticed.",
 }
+SET_UP = ("torch", "math", "F", "nn", "np")
+STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
+PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
 TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
@@ -67,7 +70,7 @@ def explanation(verdict: Verdict) -> str:
     said, first = known(verdict), verdict.first_failure
     if said or first is None:
         return said
-    if first.probe.hidden or first.got is None:
+    if first.secret or first.got is None:
         return unexplained(verdict.exercise, first, verdict.noticed)
     parted = f"{first.probe.name}: {seen(verdict.exercise, first)}."
     return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
@@ -101,7 +104,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
     if outcome.got is None:
         return f"The checks could not finish: {_why_gone(outcome.difference)}."
-    if outcome.probe.hidden:
+    if outcome.secret:
         shown = _hidden(exercise, outcome)
         where = _asked_with(exercise, outcome)
         begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
@@ -304,13 +307,37 @@ def _about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
     if error.message in TORCH_SAYS:
         return TORCH_SAYS[error.message]
+    if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
+        return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
     if error.type == "NameError":
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
     if error.about == ("numpy",):
         return NUMPY
+    if met := _shapes_that_met(error):
+        return met
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
     what = "shapes" if tensors else "values"
     return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def may_be_of_shapes(error: Raised) -> bool:
+    """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
+    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not error.source.startswith("raise ")
+
+
+def _shapes_that_met(error: Raised) -> str:
+    """The shapes in the line that stopped, and the rule by which shapes meet there; empty where none are known."""
+    if not may_be_of_shapes(error):
+        return ""
+    named = [f"{name} is {shape}" for name, shape in error.shapes]
+    said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
+    if error.type == "IndexError":
+        return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
+    if any(sign in error.source for sign in PRODUCTS):
+        return f"{said} A @ B needs the last axis of A to be as long as the last but one of B."
+    if len(named) > 1 and any(sign in error.source for sign in "+-*/<>"):
+        return f"{said} Shapes meet from the right: two lengths must be equal, or one of them 1."
+    return f"{said} Which of these lengths did you expect to be another?"
 
 
 def _about_type(parted: Difference) -> str:

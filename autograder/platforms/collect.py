@@ -38,6 +38,10 @@ MOODLE_NUMBERS = (
     "Moodle's numbers are a student's in one assignment only: the next one has others. Import a roster with names or "
     "e-mail addresses (nbgrader db student import), and give the grading worksheet with --worksheet."
 )
+OTHER_NAME = (
+    "Canvas calls this work {}. If that is a group, it reaches one member only: give Canvas's table of groups (People, "
+    "the set of groups, Export) with --groups."
+)
 
 Files = list[tuple[Entry, tuple[str, ...]]]  # what one person handed in, with each file's path in their own folder
 Say = Callable[[str], None]
@@ -56,14 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CSV",
         help="this assignment's grading worksheet of Moodle, or Canvas's gradebook",
     )
+    parser.add_argument("--groups", type=Path, metavar="CSV", help="Canvas's table of the groups that hand in together")
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Collect and say what came; 1 when a download or somebody's work could not be taken."""
     root = course.find_root()
     given = chosen.archives or waiting(root, chosen.assignment)
-    if chosen.worksheet:
-        given = [path for path in given if not _is_table(path)] + [chosen.worksheet]
+    if tables_given := [path for path in (chosen.worksheet, chosen.groups) if path]:
+        given = [path for path in given if not _is_table(path)] + tables_given
     summary = collect(results.directory(root), chosen.assignment, given)
     for line in summary.lines():
         print(line)
@@ -107,15 +112,15 @@ class Summary:
 def collect(places: CourseDirectory, assignment: str, given: Sequence[Path]) -> Summary:
     """Sort what was downloaded by student.
 
-    given: zips as downloaded, folders they were unpacked into, and at most one table of Moodle or Canvas (.csv). Where
-    somebody is in several downloads, the file that is newest on this disk counts. Raises CourseError for what concerns
-    everybody: no such assignment, a table that is none.
+    given: zips as downloaded, folders they were unpacked into, at most one table of Moodle or Canvas (.csv), and one of
+    Canvas's groups. Where somebody is in several downloads, the file that is newest on this disk counts. Raises
+    CourseError for what concerns everybody: no such assignment, a table that is none.
     """
     _check(places, assignment)
     root, summary = Path(places.root), Summary(assignment)
     who = _roster(root, assignment, list(filter(_is_table, given)))
     matched, why = roster.match(who)
-    desk = _Desk(places, assignment, summary, {student.id: number for number, student in matched.items()})
+    desk = _Desk(places, assignment, summary, who.system, roster.numbers_of(matched))
     with ExitStack() as open_archives:
         found: dict[tuple[str, str, str], tuple[Owner, Files, Path]] = {}
         nobodys: list[tuple[str, Files, str]] = []
@@ -137,6 +142,8 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path]) -> 
                 nobodys.append((_label(files), files, students))
                 continue
             taken |= {student.id: owner for student in students}
+            if len(students) == 1 and roster.is_someone_elses(owner, students[0]):
+                summary.remarks.append(f"{_named(students[0])}: {OTHER_NAME.format(shown(owner.name))}")
             for student in students:
                 try:
                     desk.take(student, owner, files, path)
@@ -198,8 +205,16 @@ class Extractor(ExtractorPlugin):
 class _Desk:
     """Where work is laid down, and the record of it."""
 
-    def __init__(self, places: CourseDirectory, assignment: str, summary: Summary, numbers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        places: CourseDirectory,
+        assignment: str,
+        summary: Summary,
+        system: str,
+        numbers: Mapping[str, str],
+    ) -> None:
         self._places, self._assignment, self._summary = places, assignment, summary
+        self._in_table = (system, numbers)
         self._own = Path(places.root) / "classroom" / "collected" / assignment
         released = places.format_path(places.release_directory, ".", assignment)
         self._released = [path.name for path in Path(released).glob("*.ipynb")]
@@ -225,14 +240,21 @@ class _Desk:
             else:
                 how = "changed" if there else "new"
                 self._put(staged, folder, student, keep=there)
-        number = self.register.numbers.get(student.id, owner.number) if owner.system == MOODLE else owner.number
         first = made
         if before and how == "same":
             first, made = min(made, before.arrived or before.made), max(made, before.made)
-        record = Collected(owner.system, number, owner.name, digest, names, archive.name, made, first)
+        record = Collected(
+            owner.system, self._number(student, owner), owner.name, digest, names, archive.name, made, first
+        )
         self.register.students[student.id] = record
         self._summary.students[how].append(student)
         self._summary.remarks += [f"{_named(student)}: {remark}" for remark in remarks if how != "same"]
+
+    def _number(self, student: Student, owner: Owner) -> str:
+        """The platform's number of this student, where a work bears that of a group, or of another member."""
+        system, numbers = self._in_table
+        known = self.register.numbers if owner.system == MOODLE else numbers if owner.system == system else {}
+        return known.get(student.id, owner.number)
 
     def put_aside(self, label: str, files: Files, reason: str) -> None:
         """Keep what is nobody's where a teacher can look at it."""
@@ -278,9 +300,18 @@ def _check(places: CourseDirectory, assignment: str) -> None:
 
 
 def _roster(root: Path, assignment: str, given: Sequence[Path]) -> Roster:
-    if len(given) > 1:
-        raise CourseError(f"Expected one table of who is who, got {', '.join(path.name for path in given)}.")
-    system, people = tables.people(tables.read_table(given[0])) if given else ("", [])
+    read = [tables.read_table(path) for path in given]
+    groups = [table for table in read if tables.is_canvas_groups(table)]
+    others = [table for table in read if table not in groups]
+    if len(others) > 1 or len(groups) > 1:
+        names = ", ".join(table.name for table in (others if len(others) > 1 else groups))
+        raise CourseError(f"Expected one table of who is who, and one of groups, got {names}.")
+    system, people = tables.people(others[0]) if others else ("", [])
+    if groups:
+        if system == MOODLE:
+            raise CourseError(f"{groups[0].name} is Canvas's table of groups, and {others[0].name} is Moodle's.")
+        system, members = tables.people(groups[0])
+        people = roster.with_groups(people, members)
     return Roster(results.read_roster(root), system, tuple(people), roster.earlier(root, assignment))
 
 

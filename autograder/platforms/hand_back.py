@@ -140,7 +140,8 @@ def for_canvas(batch: Batch) -> Packed:
             continue
         wanted = [name for name in uploaded if name.endswith(".ipynb")] or uploaded
         best = next((name for here, name in files.items() if here == f"{pages[0].stem}.ipynb"), wanted[0])
-        packed.files[Path(best).name] = _of_the_kind(batch, each, pages, best)
+        if Path(best).name not in packed.files:  # a group's, which Canvas shows to every member
+            packed.files[Path(best).name] = _of_the_kind(batch, each, pages, best)
     return packed
 
 

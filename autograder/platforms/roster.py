@@ -9,8 +9,8 @@ e-mail address), else by a full name that is theirs alone. What was found is kep
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,8 @@ class Roster:
         """Whether a name of Canvas's with several readings belongs to this number. sure: number -> name, where there
         was one reading only."""
         names = {sure[owner.number]} if owner.number in sure else set()
-        names |= {person.name for person in self.people if person.number == owner.number and self.system == CANVAS}
+        theirs = [person for person in self.people if person.number == owner.number and self.system == CANVAS]
+        names |= {name for person in theirs for name in (person.name, person.group)}
         for student in self.students:
             if owner.number in (student.id, student.lms_user_id):
                 names |= {f"{student.last_name}{student.first_name}"}
@@ -121,6 +122,13 @@ def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str
             if each.system == CANVAS or path.stem == assignment:
                 found[each.system, each.number] = (student, each.name)
     return found
+
+
+def with_groups(people: Sequence[Person], members: Sequence[Person]) -> list[Person]:
+    """Canvas's people with the groups that they are in; who stands in the table of groups alone comes last."""
+    groups, known = {person.number: person.group for person in members}, {person.number for person in people}
+    found = [replace(person, group=groups.get(person.number, "")) for person in people]
+    return found + [person for person in members if person.number not in known]
 
 
 def match(roster: Roster) -> tuple[dict[str, Student], dict[str, str]]:
@@ -184,6 +192,9 @@ def _by_people(
     roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Mapping[str, str]
 ) -> list[Student] | str:
     person = next((each for each in roster.people if each.number == owner.number), None)
+    if owner.system == CANVAS and person is not None and person.group and _is_of_group(owner, person):
+        group = [each for each in roster.people if each.group == person.group]
+        return [matched[each.number] for each in group if each.number in matched] or why[person.number]
     if person is not None and (owner.system == CANVAS or _same(owner.name, person.name)):
         return [matched[person.number]] if person.number in matched else why[person.number]
     group = [each for each in roster.people if each.group and folded(each.group) == folded(owner.name)]
@@ -196,6 +207,18 @@ def _by_people(
             "it may be the worksheet of another assignment"
         )
     return f"number {owner.number} is not in the worksheet"
+
+
+def _is_of_group(owner: Owner, person: Person) -> bool:
+    """Whether Canvas names a group's work so: the group, and the number of one member, whoever that is."""
+    return _letters(owner.name) == _letters(person.group) != _letters(person.name)
+
+
+def is_someone_elses(owner: Owner, student: Student) -> bool:
+    """Whether Canvas gives another name than the student's, as it does for the work of a group."""
+    here = {_letters(f"{student.last_name}{student.first_name}"), _letters(f"{student.first_name}{student.last_name}")}
+    named = student.first_name and student.last_name
+    return bool(owner.system == CANVAS and owner.name and named and _letters(owner.name) not in here)
 
 
 def _same(there: str, here: str) -> bool:

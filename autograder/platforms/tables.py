@@ -16,6 +16,7 @@ from pathlib import Path
 from autograder.course import CourseError
 from autograder.platforms.downloads import CANVAS, MOODLE
 
+MEMBERS = ("canvas_user_id", "group_name")  # columns of Canvas's table of groups (People, its set of groups, Export)
 CANVAS_KEYS = ("SIS User ID", "SIS Login ID", "Integration ID")
 GROUPS = ("Group", "Gruppe", "Groupe", "Grupo", "Gruppo", "Groep")
 COMMENTS = ("Feedback comments", "Feedback als Kommentar", "Comentarios de retroalimentación")
@@ -95,6 +96,11 @@ def is_canvas(table: Table) -> bool:
     return {"ID", "Section"} <= set(table.header) and table.header[0] in ("Student", "LastName")
 
 
+def is_canvas_groups(table: Table) -> bool:
+    """Whether this is the table of a set of groups that Canvas exports."""
+    return set(MEMBERS) <= set(table.header)
+
+
 def worksheet(table: Table) -> Worksheet | None:
     """Where the columns are, if this is Moodle's grading worksheet, in any language."""
     identifier = table.place("Identifier")
@@ -124,15 +130,18 @@ def participant(text: str) -> str:
 def people(table: Table) -> tuple[str, list[Person]]:
     """Whose table it is, Moodle's or Canvas's, and everyone in it whom the platform knows by a number.
 
-    Raises CourseError when it is neither a grading worksheet of Moodle nor a gradebook of Canvas.
+    Raises CourseError when it is neither a grading worksheet of Moodle nor a gradebook or a table of groups of Canvas.
     """
+    if is_canvas_groups(table):
+        return CANVAS, _in_groups(table)
     if is_canvas(table):
         return CANVAS, _in_gradebook(table)
     columns = worksheet(table)
     if columns is None:
         raise CourseError(
             f"{table.name} is neither a grading worksheet of Moodle (the assignment's Download grading worksheet) "
-            f"nor a gradebook of Canvas (Grades, Export): its columns are {', '.join(table.header)}."
+            "nor a gradebook of Canvas (Grades, Export) or its table of groups (People, the set of groups, Export): "
+            f"its columns are {', '.join(table.header)}."
         )
     others = (columns.identifier, columns.name, columns.email, columns.group)
     keys = [place for place in range(columns.grade) if place not in others and _all_differ(table.column(place))]
@@ -169,6 +178,16 @@ def _in_gradebook(table: Table) -> list[Person]:
             keys = tuple(key for title in CANVAS_KEYS if (key := cell(row, place.get(title)).strip()))
             email = next((key for key in keys if "@" in key), "")
             found.append(Person(number, name.strip(), keys, email))
+    return found
+
+
+def _in_groups(table: Table) -> list[Person]:
+    columns = [table.column(table.place(title)) for title in (*MEMBERS, "name", "user_id", "login_id")]
+    found = []
+    for number, group, name, *keys in zip(*columns, strict=True):
+        if number:  # who is in no group stands there too
+            email = next((key for key in keys if "@" in key), "")
+            found.append(Person(number, name, tuple(filter(None, keys)), email, group))
     return found
 
 

@@ -4,6 +4,7 @@ With --matrix, or with the names of exercises, it also tries every answer that t
 """
 
 import argparse
+import contextlib
 import os
 import stat
 import sys
@@ -22,6 +23,7 @@ from autograder import catalogue, course
 from autograder.course import CourseError
 from autograder.grade import late, points
 from autograder.grade.execute import JudgedExecute
+from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.reports import results
 from autograder.sandbox import backends, hiding
@@ -84,6 +86,7 @@ def examine(root: Path) -> Iterator[Finding]:
         yield Finding(course.MARKER, f"{type(error).__name__}: {error}", remedy)
         return
     yield from _configuration(settings)
+    yield from _handed_out(root, settings)
     yield from _sandbox(settings)
     yield _secret(root)
     yield _gradebook(root)
@@ -154,6 +157,21 @@ def _released(root: Path) -> Finding:
         seen = f"{len(names) - len(missing)} of {len(names)} assignments are in exercises/; not {', '.join(missing)}"
         return Finding(about, seen, "make release, if you mean to hand them out", fatal=False)
     return Finding(about, f"{len(names)} assignments released")
+
+
+def _handed_out(root: Path, settings: Config) -> Iterator[Finding]:
+    """Released notebooks whose checks ask something else than the settings say."""
+    whole = settings.HandOut.get("whole_checks", HandOut.whole_checks.default_value)
+    other = []
+    for assignment in catalogue.assignments():
+        path = course.notebook_path(root, "exercises", assignment)
+        with contextlib.suppress(CourseError):
+            if path.is_file() and asks_everything(course.read_notebook(path)) != whole:
+                other.append(assignment.id)
+    if other:
+        ask = "hidden ones wait" if whole else "hidden ones are asked at once"
+        seen = f"c.HandOut.whole_checks is {whole}, but {ask} in exercises/: {', '.join(other)}"
+        yield Finding("checks", seen, "make release writes the setting into the notebooks.", fatal=False)
 
 
 def _points(root: Path) -> Finding:

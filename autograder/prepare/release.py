@@ -10,7 +10,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
-from autograder.prepare import entry_words
+from autograder.prepare import entry_words, hand_out
 from autograder.prepare.trial import Trials
 
 
@@ -28,7 +28,8 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
     """Release the assignments (all by default) by nbgrader's own command; returns the exit code.
 
     What states other points than the catalogue is put right first. Raises CourseError when checks or hints are not the
-    catalogue's, a solution earns less than everything, or a blank more than nothing.
+    catalogue's, a solution earns less than everything, a blank more than nothing, or a notebook cannot be told what its
+    checks ask (see `HandOut`).
     """
     root = root or course.find_root()
     for assignment in _chosen(ids):
@@ -37,6 +38,7 @@ def release(ids: Sequence[str], root: Path | None = None) -> int:
         for change in points.write_course(root, assignment):
             print(f"{assignment.id}: put right: {change}", flush=True)
         points.refuse_cells(root, assignment)
+        hand_out.refuse(root, assignment)
         print(f"{assignment.id}: checking that the solutions earn everything ...", flush=True)
         with Trials(trust=True) as trials:  # solutions are a teacher's own
             code = _checked_release(trials, root, assignment)

@@ -1,4 +1,4 @@
-"""Predict first: a question whose answer is hidden until the reader has committed to one.
+r"""Predict first: a question whose answer is hidden until the reader has committed to one.
 
 A question with choices, one of which is right:
 
@@ -10,7 +10,7 @@ A question with choices, one of which is right:
 
 A question without `choices` (and without `right`) gets a field to write the prediction into. The body is the answer;
 it may hold anything but a code cell. If the code cell right below shows the answer, tag it `hide-output`: it opens with
-the prediction. `|` separates choices; where one has to stand in a choice, write `\\|`.
+the prediction. `|` separates choices; where one has to stand in a choice, write `\|`.
 
 With JavaScript (assets/predict.js) the answer is hidden until a prediction is made; then the page says whether it was
 right. Without it the choices are a list and the answer is a fold. On paper everything is shown.

@@ -1,11 +1,13 @@
 """The list of references, sorted by author, each under the name by which the pages cite it: [Vaswani et al., 2017]."""
 
+import unicodedata
 from collections.abc import Iterator
 
 from pybtex.database import Entry
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.unsrt import Style as Unsorted
 from pybtex.style.labels import BaseLabelStyle
+from pybtex.style.sorting import BaseSortingStyle
 from sphinx.application import Sphinx
 
 
@@ -26,10 +28,19 @@ class AuthorYear(BaseLabelStyle):
         return map(cited_as, entries)
 
 
+class ByLabel(BaseSortingStyle):
+    """In the order of the alphabet, where ï is an i."""
+
+    def sorting_key(self, entry: Entry) -> str:
+        """Return what is compared."""
+        letters = unicodedata.normalize("NFD", cited_as(entry)).casefold()
+        return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 class ByAuthor(Unsorted):
     """Pybtex's plain look, sorted by author and labeled as cited."""
 
-    default_sorting_style = "author_year_title"
+    default_sorting_style = ByLabel
     default_label_style = AuthorYear
 
 

@@ -31,6 +31,8 @@ FOLDS = {  # what MyST-NB writes on a fold, and what is to stand there
     "Hide code cell source": "How this is drawn",
     "Show code cell output": "What it prints",
     "Hide code cell output": "What it prints",
+    "Show code cell content": "The code, and what it prints",
+    "Hide code cell content": "The code, and what it prints",
 }
 log = logging.getLogger(__name__)
 
@@ -115,12 +117,14 @@ def digest_of(paths: list[Path]) -> str:
 
 
 def notice_changes(app: Sphinx, config) -> None:
-    """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write."""
-    recorded = (ROOT / "book" / "recorded").glob("*.json")
+    """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write, and a
+    changed extension pages to read anew."""
+    recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
     reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
     code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
     config.course_assets = digest_of([path for path in (ROOT / "book" / "assets").rglob("*") if path.is_file()])
+    config.course_extension = digest_of([*(ROOT / "book" / "extension").glob("*.py")])
 
 
 def join_streams(outputs: list) -> list:
@@ -178,6 +182,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     myst_nb.core.render.coalesce_streams = join_streams
     app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
     app.add_config_value("course_assets", "", "html")
+    app.add_config_value("course_extension", "", "env")
     app.connect("config-inited", notice_changes, priority=900)
     app.connect("doctree-read", number_formulas)
     app.connect("html-page-context", drop_foreign_scripts, priority=900)

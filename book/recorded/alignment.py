@@ -9,13 +9,13 @@ About three minutes on one core.
 import json
 import time
 from collections import Counter
-from pathlib import Path
 
 import torch
 
 from book.recorded.recurrent import RecurrentTranslator, train_step
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.data.grammar import build_corpus
+from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import EOS, PAD
 from transformer_ref.text.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ SHOWN = (
     "We cleaned their zeppelin and saw it.",
     "You will install three new practical smartphones tomorrow.",
 )
-RECORD = Path(__file__).with_suffix(".json")
+RECORD = FOLDER / "alignment.json"
 
 Words = tuple[str, ...]
 

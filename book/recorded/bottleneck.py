@@ -9,18 +9,18 @@ vector (32 and 64 numbers), and one with 32 numbers that looks back. About a min
 
 import json
 import time
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from book.recorded.recurrent import RecurrentTranslator, train_step
+from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import SPECIAL_TOKENS
 
 WORDS, LONGEST_TRAINED, LONGEST_ASKED = 20, 16, 24
 STEPS, BATCH, RATE = 3_000, 64, 4e-3
 MODELS = {"one vector of 32": (32, False), "one vector of 64": (64, False), "looks back, 32": (32, True)}
-RECORD = Path(__file__).with_suffix(".json")
+RECORD = FOLDER / "bottleneck.json"
 
 
 def sentences(count: int, length: int, language: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -3,9 +3,9 @@
     python -m transformer_ref train
     python -m book.recorded.live_model --checkpoint build/translator
 
-Run it again after every training that the book should show. It writes transformer_ref/pretrained/
-live_model_weights.js (`transformer_ref.live_model` says how), and beside this program live_model.json: how the packed
-model does, and what it says about a few sentences. Half a minute on one core.
+Run it again after every training that the book should show. It writes transformer_ref/pretrained/live_model_weights.js
+(`transformer_ref.live_model` says how), and among the recordings live_model.json: how the packed model does, and what
+it says about a few sentences. Half a minute on one core.
 
 The browser's side is book/assets/live_model.js, and a test holds it equal to this one.
 """
@@ -25,11 +25,12 @@ from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.evaluation import exact_match, sense_accuracy
 from transformer_ref.live_model import PREFIX, SUFFIX, WEIGHTS, Packed, pack, unpack
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.recording import FOLDER
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.checkpoint import load_checkpoint
 from transformer_ref.translate import Translator
 
-RECORD = Path(__file__).with_suffix(".json")
+RECORD = FOLDER / "live_model.json"
 SHOWN = (
     "I closed the windows.",
     "I bought new windows for my computer.",

@@ -11,8 +11,10 @@ from playwright.sync_api import Page
 from autograder.catalogue import find_assignment
 from autograder.catalogue.ch01_why_attention.path_length import path_length
 from book.recorded import alignment, bottleneck
+from transformer_ref import recording
 
-RECORDED = Path(__file__).resolve().parents[2] / "book" / "recorded"
+RECORDED = recording.FOLDER
+BOOK = Path(__file__).resolve().parents[2] / "book"
 CHAPTER = "01_why_attention"
 
 WORKED_EXAMPLES = {
@@ -61,7 +63,7 @@ def test_the_reading_and_the_exercises_take_the_time_that_the_page_announces(boo
 
 
 def test_what_the_page_says_of_the_bottleneck_is_in_the_record():
-    page = (RECORDED.parent / f"{CHAPTER}.md").read_text(encoding="utf-8")
+    page = (BOOK / f"{CHAPTER}.md").read_text(encoding="utf-8")
     accuracy = json.loads((RECORDED / "bottleneck.json").read_text(encoding="utf-8"))["accuracy"]
     narrow, wide, looks = accuracy.values()
     assert (
@@ -86,7 +88,7 @@ def test_the_record_of_the_bottleneck_is_one_its_program_would_write():
 
 
 def test_what_the_page_says_of_the_alignment_is_in_the_record():
-    page = (RECORDED.parent / f"{CHAPTER}.md").read_text(encoding="utf-8")
+    page = (BOOK / f"{CHAPTER}.md").read_text(encoding="utf-8")
     sentences = json.loads((RECORDED / "alignment.json").read_text(encoding="utf-8"))["sentences"]
     for number, written, read, share in (
         (3, "smartphone", "smartphones", "0.97"),

@@ -1,11 +1,10 @@
-"""Chapter 05, and what 03 to 05 have in common: the picture at the top, the times, what a lecture's tables become."""
+"""Chapter 05: the picture at the top, and what becomes of a lecture's table."""
 
 import re
 
 import pytest
 from bs4 import BeautifulSoup
 
-from autograder import catalogue
 from transformer_ref.visualization.attention_figure import AttentionFigure
 from transformer_ref.visualization.drawing import Drawing
 
@@ -50,15 +49,6 @@ def test_the_letter_after_an_underscore_is_low_and_the_rest_is_back_on_the_line(
     low, back = first.select("tspan")
     assert (low.get_text(), back.get_text(), second.get_text()) == ("k", " < 5", "a_b")
     assert float(low["dy"]) == -float(back["dy"]) > 0
-
-
-@pytest.mark.parametrize("chapter", ["03_similarity", "04_softmax", CHAPTER])
-def test_the_time_for_the_exercises_is_what_the_notebook_says_of_each(book, chapter):
-    said = re.search(
-        r"minutes to read, (\d+) for the exercises", book.soup(chapter).select_one(".chapter-facts").get_text()
-    )
-    minutes = sum(exercise.minutes for exercise in catalogue.find_assignment(chapter).exercises)
-    assert abs(int(said[1]) - minutes) < 3
 
 
 def test_keys_left_behind_give_another_vector_and_keys_moved_the_same(book):

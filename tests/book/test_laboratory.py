@@ -6,8 +6,9 @@ from functools import cache
 import pytest
 import torch
 
-from book.recorded import hiding, laboratory, laboratory_tests
+from book.recorded import laboratory, laboratory_tests
 from transformer_ref.data.batching import Batch, pad_sequences, shift_right
+from transformer_ref.faults import hiding
 from transformer_ref.faults.attention import opened
 from transformer_ref.faults.known import FAULTS
 from transformer_ref.special_tokens import BOS, EOS, PAD

@@ -82,7 +82,7 @@ def test_dragging_a_word_away_weakens_its_pull(address, visit, kind, width):
 
 
 def test_the_second_sentence_moves_windows_toward_technology(chapter):
-    chapter.get_by_label("I bought new windows for my computer").check()
+    chapter.locator("#W05a").get_by_label("I bought new windows for my computer").check()
     expect(chapter.locator("#W05a output")).to_have_text("new windows = (1.60, 0.28), nearer to technology")
 
 

@@ -1,4 +1,4 @@
-"""A learner's first minutes with chapter 05, in real JupyterLab and a browser: a wrong answer, a right one."""
+"""A learner with chapter 05 in real JupyterLab and a browser: a wrong answer, a right one, and what the end shows."""
 
 import json
 import re
@@ -79,8 +79,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Pa
         yield address, token, work
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def notebook(lab: tuple[str, str, Path], browser: Browser) -> Iterator[LabNotebook]:
+    """The notebook, open with a kernel that the tests share."""
     address, token, work = lab
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.goto(f"{address}/lab/tree/{NOTEBOOK}?token={token}", timeout=PATIENCE)
@@ -110,3 +111,36 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(notebook: LabNotebo
     report = notebook.run("attention-weights-check")
     assert "✗" not in report
     assert "✓" in report
+
+
+def test_the_explorer_is_drawn_by_the_learner_s_function_and_a_key_changes_the_picture(
+    notebook: LabNotebook, lab: tuple[str, str, Path]
+) -> None:
+    for cell_id in code_cells_before(lab[2] / NOTEBOOK, "attention-weights"):
+        notebook.run(cell_id)
+    notebook.write("attention-weights", RIGHT)
+    notebook.run("attention-weights")
+    notebook.run("self-attention-explorer")
+    explorer = notebook.cell("self-attention-explorer")
+    picture, words = explorer.locator("svg.drawing"), explorer.get_by_role("status")
+    expect(words).to_contain_text("Your attention_weights: I looks most at", timeout=PATIENCE)
+    first, said = picture.inner_html(), words.inner_text()
+
+    head = explorer.get_by_role("slider")
+    head.focus()
+    notebook.page.keyboard.press("ArrowRight")
+    expect(words).not_to_have_text(said, timeout=PATIENCE)
+    assert picture.inner_html() != first
+
+    sentence = explorer.get_by_role("textbox").and_(explorer.locator("input[type=text]"))
+    sentence.fill("We closed the door.")
+    expect(words).to_contain_text("We looks most at", timeout=PATIENCE)
+
+    notebook.write("attention-weights", "def attention_weights(Q, K):\n    return Q / 0 @ K")
+    notebook.run("attention-weights")
+    head.focus()
+    notebook.page.keyboard.press("ArrowLeft")
+    expect(words).to_contain_text("Your attention_weights stopped with RuntimeError", timeout=PATIENCE)
+    assert "Traceback" not in explorer.inner_text()
+
+    assert "There is no class SelfAttention" in notebook.run("self-attention-translator")

@@ -7,7 +7,7 @@ from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import UNTOUCHED, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
 CONTRACT, PRODUCT, SHAPE, STRIP = sections("contract product shape strip")
@@ -24,6 +24,12 @@ def batch_matmul(a: Tensor, b: Tensor) -> Tensor:
 
 def factors(g: torch.Generator, B: int, n: int, d: int, m: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, n, d, dtype=dtype), normal(g, B, d, m, dtype=dtype)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Numbers of a around 100,000,000, which every column of b takes away again."""
+    a, b = factors(g, 2, 4, 3, 5, dtype=torch.float64).arguments
+    return Case((a + FAR, b - b.mean(dim=1, keepdim=True)))
 
 
 def cell(evidence: Evidence) -> str:
@@ -60,9 +66,8 @@ EXERCISE = Exercise(
     probes=(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
-        *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 4, 2), common=(2, 4, 3, 5)),
-        hidden("d = 1", factors, 2, 3, 1, 4),
-        hidden("square matrices", factors, 3, 2, 2, 2, also=UNTOUCHED),  # where a product could be written into a
+        *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
+        hidden("square matrices", factors, 3, 2, 2, 2, also=UNTOUCHED, says="(B, n, d)"),  # where a product could be written into a
     ),
     wrong=(
         wrong("cell by cell", RIGHT.but("a @ b", "a * b"), PRODUCT,
@@ -131,7 +136,7 @@ EXERCISE = Exercise(
               "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
               shows=lambda evidence: not evidence.got.is_floating_point()),
         wrong("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
-        *usual_mistakes(RIGHT, detached=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="a b", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=STRIP),
         wrong("through numpy", RIGHT.but("a @ b", "torch.from_numpy(a.numpy() @ b.numpy())"), CONTRACT, NO_NUMPY),
         wrong("a list of matrices", RIGHT.but("a @ b", "[x @ y for x, y in zip(a, b)]"), PRODUCT,
               "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
@@ -139,8 +144,6 @@ EXERCISE = Exercise(
         wrong("side by side instead of stacked", RIGHT.but("a @ b", "torch.cat([x @ y for x, y in zip(a, b)])"), PRODUCT,
               """The products were put end to end into one long matrix, so the batch axis is gone. A *new* axis is wanted:
               stacking makes one, joining does not.""", quotes=sizes),
-        wrong("batch of one squeezed away", RIGHT.ending_in(".squeeze()"), SHAPE,
-              "With one pair the batch axis of size 1 vanished. squeeze() removes every axis of size 1; this one must stay."),
         wrong("written into a", RIGHT.but("return product", """
                   if product.shape != a.shape or a.requires_grad:
                       return product

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import is_list, plain, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, turned, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -69,13 +69,14 @@ EXERCISE = Exercise(
     probes=(
         visible("three rows by hand", Case((MASK,))),
         *usual_probes(masks, other=(6, 9), common=(5, 6), floats=False, gradients=False),
-        hidden("more rows than columns", masks, 9, 4),
-        hidden("as many rows as columns", masks, 6, 6),
-        hidden("one row", one_row),
-        hidden("one column", one_column),
-        hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),))),
-        hidden("transposed in memory", masks, 5, 8, transposed=True),
+        hidden("more rows than columns", masks, 9, 4, says="(B, T)"),
+        hidden("as many rows as columns", masks, 6, 6, says="(B, T)"),
+        hidden("one row", one_row, says="(B, T)"),
+        hidden("one column", one_column, says="(B, T)"),
+        hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),)), says="or T when the row has none"),
+        hidden("transposed in memory", masks, 5, 8, transposed=True, says="(B, T)"),
     ),
+    omits={"precision": "a mask holds truth values", "falsy values": "a mask holds truth values"},
     wrong=(
         wrong("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
               """A row without any True gives 0, the same as a row that begins with True: argmax has to return *some* place.
@@ -158,6 +159,9 @@ EXERCISE = Exercise(
         wrong("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
               """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row
               should give T.""", quotes=sizes),
+        wrong("largest place", RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
+              "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the smallest."),
+        *usual_mistakes(RIGHT, squeezed=SHAPE),
     ),
     right=(
         right("cumsum", RIGHT),

@@ -70,11 +70,12 @@ EXERCISE = Exercise(
     reference=row_normalize, section=SPREAD,
     probes=(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
-        hidden("three rows of three", table, 3, 3),
-        *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4)),
-        hidden("four rows of one", table, 4, 1),
-        hidden("a row of large and a row of small numbers", uneven),
+        hidden("three rows of three", table, 3, 3, says="(n, m)"),
+        *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4), zero=False),
+        hidden("four rows of one", table, 4, 1, says="(n, m)"),
+        hidden("a row of large and a row of small numbers", uneven, says="all numbers positive"),
     ),
+    omits={"precision": "a share has the same seven digits in either precision", "falsy values": "all numbers are positive"},
     wrong=(
         wrong("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
               """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like a
@@ -159,14 +160,11 @@ EXERCISE = Exercise(
               """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
               their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
         wrong("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
-        *usual_mistakes(RIGHT, detached=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
         wrong("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"), CONTRACT,
               """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back
               through it is cut."""),
         wrong("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
-        wrong("one row squeezed", RIGHT.ending_in(".squeeze()"), SHAPE,
-              """With a single row (or a single column) an axis of size 1 vanished. squeeze() removes every such axis; the
-              result has the shape of x."""),
     ),
     right=(
         right("keepdim", RIGHT),

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch00_start_here.shared import NO_NUMPY, is_list, plain, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
 CONTRACT, SHAPE, TURN = sections("contract shape turn")
@@ -28,6 +28,10 @@ def batch(g: torch.Generator, B: int, T: int, D: int, dtype: torch.dtype = torch
 
 def whole_numbers(g: torch.Generator, B: int, T: int, D: int) -> Case:
     return Case((torch.randint(-90, 90, (B, T, D), generator=g),))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 3, 2, 4, dtype=torch.float64) + FAR,))
 
 
 def stands(evidence: Evidence) -> str:
@@ -61,10 +65,10 @@ EXERCISE = Exercise(
     reference=swap_batch_time, section=TURN,
     probes=(
         visible("2 sentences of 3 words", Case((labeled(2, 3, 4),))),
-        *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4)),
-        hidden("as many sentences as words", batch, 4, 4, 3, also=UNTOUCHED),
-        hidden("one word", batch, 4, 1, 3),
-        hidden("whole numbers", whole_numbers, 3, 4, 2),
+        *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4), precise=far_away),
+        hidden("as many sentences as words", batch, 4, 4, 3, also=UNTOUCHED, says="(B, T, D)"),
+        hidden("one word", batch, 4, 1, 3, says="(B, T, D)"),
+        hidden("whole numbers", whole_numbers, 3, 4, 2, says="of any dtype"),
     ),
     wrong=(
         wrong("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
@@ -119,15 +123,11 @@ EXERCISE = Exercise(
         wrong("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
               """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype of its
               input."""),
-        *usual_mistakes(RIGHT, detached=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=TURN),
         wrong("caller's tensor turned", RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
               """Your function turned the caller's own tensor: a method that ends in _ works in place. Whoever called it now
               holds another shape."""),
         wrong("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
-        wrong("one sentence squeezed", RIGHT.ending_in(".squeeze()"), SHAPE,
-              "With one sentence, or one word, an axis of size 1 vanished. squeeze() removes every such axis; these must stay."),
-        wrong("one word squeezed", RIGHT.ending_in(".squeeze(0)"), SHAPE,
-              "With one word, the axis of size 1 that counts words vanished. squeeze() takes it away; it must stay."),
         wrong("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
               """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after the
               other on the strip. The exchange alone is the whole answer; no view has to follow."""),

@@ -10,7 +10,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 
 LOOK_BACK, SHARES = sections("look-back shares")
@@ -56,6 +56,13 @@ def saturated(g: torch.Generator) -> Case:
     return Case((s, H, Wa, Ua, va, torch.ones(B, T, dtype=torch.bool)))
 
 
+def far_away(g: torch.Generator) -> Case:
+    """Scores of 100,000,000 and a little: the first of the A numbers is the same for every word of a sentence."""
+    s, H, Wa, Ua, va, mask = asked(g, [4, 2, 3], 4, 2, 6, 5, dtype=torch.float64).arguments
+    Ua[:, 0], va[0] = 0, FAR
+    return Case((s, H, Wa, Ua, va, mask))
+
+
 def on_pads(evidence: Evidence) -> str:
     weights, mask = evidence.got[1], evidence.arguments[5]
     if not isinstance(weights, Tensor) or weights.shape != mask.shape:
@@ -99,10 +106,10 @@ EXERCISE = Exercise(
     probes=(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
-        *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5)),
-        hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True),
-        hidden("large scores", saturated),
-        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, also=GRADIENTS),
+        *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5), precise=far_away),
+        hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, says="anywhere in a sentence"),
+        hidden("large scores", saturated, says="however large a score is"),
+        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, also=GRADIENTS, says="A sentence of pads only"),
     ),
     wrong=(
         wrong("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
@@ -123,6 +130,8 @@ EXERCISE = Exercise(
               words of its own sentence, so it needs an axis where the words are."""),
         wrong("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
               "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
+        wrong("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
+              "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
         wrong("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
               "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
         wrong("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
@@ -183,6 +192,8 @@ EXERCISE = Exercise(
         wrong("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
               "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
               quotes=context_size),
+        wrong("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
+              "Every sentence was asked with the state of the first one. Row i of s belongs to sentence i."),
         wrong("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
               """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
               themselves.""", quotes=context_size),
@@ -192,7 +203,7 @@ EXERCISE = Exercise(
               "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
         wrong("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
               "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
-        *usual_mistakes(RIGHT, detached=LOOK_BACK, float32=LOOK_BACK),
+        *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK, squeezed=LOOK_BACK, viewed=LOOK_BACK),
         in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         wrong("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
               "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),

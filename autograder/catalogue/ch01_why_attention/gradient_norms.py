@@ -68,11 +68,12 @@ EXERCISE = Exercise(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
         *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), gradients=False),
-        hidden("one number, below 0", one_number),
-        hidden("a matrix whose powers die out", dying_out),
-        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0),
-        hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3),
+        hidden("one number, below 0", one_number, says="(D, D)"),
+        hidden("a matrix whose powers die out", dying_out, says="(D, D), any numbers"),
+        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0, says="(D, D), any numbers"),
+        hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3, says="(D, D), any numbers"),
     ),
+    omits={"precision": "a norm has the same seven digits in either precision"},
     wrong=(
         wrong("elementwise power", RIGHT.but("(power, 2)", "(W**n, 2)"), GRADIENT,
               """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation the
@@ -86,6 +87,8 @@ EXERCISE = Exercise(
         wrong("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
               """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and added.
               The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
+        wrong("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
+              "The singular values were added up: that is the nuclear norm. The spectral norm is the largest of them alone."),
         wrong("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
               """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
               between, so the *last* one is exactly 1.""", quotes=yours),

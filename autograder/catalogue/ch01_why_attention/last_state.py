@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
 (PADDING,) = sections("padding")
@@ -34,6 +34,10 @@ def zeros_within(g: torch.Generator) -> Case:
     return Case((normal(g, 2, 6, 5) * torch.tensor([1.0, 1.0, 1.0, 0.0, 1.0, 0.0])[:, None], [4, 2]))
 
 
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 2, 5, 3, dtype=torch.float64) + FAR, torch.tensor([3, 5])))
+
+
 def second(evidence: Evidence) -> str:
     if evidence.got.shape != evidence.expected.shape:
         return ""
@@ -57,10 +61,10 @@ EXERCISE = Exercise(
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
         visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),
-        *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2)),
-        hidden("all end before the end", states, [4, 6, 1], 8, 4),
-        hidden("states with zeros in them", zeros_within),
-        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True),
+        *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2), precise=far_away),
+        hidden("all end before the end", states, [4, 6, 1], 8, 4, says="from 1 to T"),
+        hidden("states with zeros in them", zeros_within, says="of any value, pads too"),
+        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True, says="a tensor or a list"),
     ),
     wrong=(
         wrong("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
@@ -106,8 +110,6 @@ EXERCISE = Exercise(
               "Axes exchanged: H is (B, T, D), sentences first, places second."),
         wrong("an axis kept", GATHERED, PADDING,
               "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
-        wrong("squeezed too much", GATHERED.ending_in(".squeeze()"), PADDING,
-              "With a single sentence the batch axis is gone too: squeezing without saying which axis drops every axis of length 1."),
         wrong("pads recognized by zeros", RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
               "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the lengths are given."),
         wrong("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
@@ -115,7 +117,9 @@ EXERCISE = Exercise(
         wrong("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
               """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
               torch.tensor(...) cut the graph."""),
-        *usual_mistakes(RIGHT, float32=PADDING),
+        *usual_mistakes(RIGHT, arguments="H", float32=PADDING, single=PADDING, squeezed=PADDING, viewed=PADDING),
+        wrong("one feature for all", GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
+              "Every number of a row is the state's first: gather takes one number for each index. The index needs all D features."),
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
     ),
     right=(

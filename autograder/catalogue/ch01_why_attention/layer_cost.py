@@ -5,7 +5,7 @@ import torch
 from autograder.catalogue.ch01_why_attention.shared import drawn, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 
 (COST,) = sections("cost")
 
@@ -67,14 +67,18 @@ EXERCISE = Exercise(
         visible("recurrent, n = 50, d = 512", Case(("recurrent", 50, 512, 3))),
         visible("convolution, n = 50, d = 512, k = 5", Case(("convolution", 50, 512, 5))),
         visible("break even at d = 512", Case((512,), function="break_even")),
-        hidden("attention, other sizes", layer, "attention"),
-        hidden("recurrent, other sizes", layer, "recurrent", 5),
-        hidden("convolution, other sizes", layer, "convolution", 7),
-        hidden("one word", one_word),
-        hidden("a whole book", whole_book),
-        hidden("break even at another width", width, 60, 400),
-        hidden("break even at width 1", width, 1, 1),
+        second_call(layer, "attention", says="n: words"),
+        hidden("recurrent, other sizes", layer, "recurrent", 5, says="n: words"),
+        hidden("convolution, other sizes", layer, "convolution", 7, says="k: words"),
+        hidden("one word", one_word, says="at least 1"),
+        hidden("a whole book", whole_book, says="of any size"),
+        hidden("break even at another width", width, 2_600, 3_400, says="words of d numbers"),
+        hidden("break even at width 1", width, 1, 1, says="at least 1"),
     ),
+    omits={"a batch of one": "there is one layer",
+           "precision": "the sizes are small; it is the cost of a whole book that is beyond 32 bits",
+           "a length of one": "numbers, no tensors: one word is asked", "falsy values": "every size is at least 1",
+           "repeated items": "the sizes of one layer"},
     wrong=(
         wrong("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,
               """Doubling n must quadruple attention: every word asks every word. Yours only doubles. One pair of words costs
@@ -145,6 +149,13 @@ EXERCISE = Exercise(
               "The number is right, but / makes a float of it. A length is a whole number: a plain Python int."),
         wrong("costs as float", COSTS_AS_FLOAT, COST,
               "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at any size."),
+        wrong("32 bits", RIGHT.before('if kind == "recurrent":', "n = torch.tensor(n, dtype=torch.int32)").but(ATTENTION, "return int(n * n * d)").but(
+                  RECURRENT, "return int(n) * d * d").but(CONVOLUTION, "return k * int(n) * d * d"), COST,
+              "Right until the cost is beyond 32 bits, about 2 billion, where it runs over. A Python int has no limit."),
+        wrong("break even searched up to a limit", RIGHT.but(EVEN, "return next((n for n in range(1, 2000) if n * n * d >= n * d * d), 2000)"), COST,
+              "Your search ends before it finds the length: for a large d it is beyond your limit."),
+        wrong("everything counted twice", RIGHT.but(RECURRENT, "return 2 * n * d * d").but(CONVOLUTION, "return 2 * k * n * d * d").but(ATTENTION, "return 2 * n * n * d"), COST,
+              "Every number is twice the right one: multiplications are counted, and the additions between them are not."),
         wrong("one step of the recurrence", RIGHT.but(RECURRENT, "return d * d"), COST,
               "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
         wrong("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,

@@ -7,7 +7,7 @@ import torch
 from autograder.catalogue.ch01_why_attention.shared import drawn, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 
 COST, PATHS = sections("cost paths")
 
@@ -69,17 +69,20 @@ EXERCISE = Exercise(
         visible("windows of 7, words 1 and 50", Case(("window", 1, 50, 7))),
         visible("windows of 7, words 2 and 10", Case(("window", 2, 10, 7))),
         visible("attention, words 1 and 50", Case(("attention", 1, 50))),
-        hidden("recurrent, the later word first", apart, "recurrent", 12, 40, back=True),
-        hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1),
-        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True),
-        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4),
-        hidden("windows without a given k", apart, "window", 11, 40),
-        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13),
-        hidden("attention, the later word first", apart, "attention", 12, 40, back=True),
-        hidden("a word and itself, recurrent", same, "recurrent"),
-        hidden("a word and itself, windows", same, "window", 5),
-        hidden("a word and itself, attention", same, "attention"),
+        second_call(apart, "recurrent", 12, 40, back=True, says="in any order"),
+        hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1, says="odd and at least 3"),
+        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True, says="in any order"),
+        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4, says="odd and at least 3"),
+        hidden("windows without a given k", apart, "window", 11, 40, says="k=3"),
+        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13, says="however far"),
+        hidden("attention, the later word first", apart, "attention", 12, 40, back=True, says="in any order"),
+        hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), says="0 when i == j"),
+        hidden("a word and itself, windows", same, "window", 5, says="0 when i == j"),
+        hidden("a word and itself, attention", same, "attention", says="0 when i == j"),
     ),
+    omits={"a batch of one": "there is one pair of words", "a length of one": "there is one pair of words",
+           "precision": "places are whole numbers, exact in either precision",
+           "repeated items": "a word and itself are asked by their places"},
     wrong=(
         wrong("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
               """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the

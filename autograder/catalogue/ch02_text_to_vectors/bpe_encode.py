@@ -5,7 +5,7 @@ import torch
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, visible
 from transformer_ref.text import byte_pair_encoding
 
 CUT, RULES = sections("bpe-encode bpe-rules")
@@ -27,7 +27,12 @@ def inputs(g: torch.Generator, word: str, merges: str) -> Case:
         ending = "</w>" if text.endswith("</w>") else ""
         return "".join(table[letter] for letter in text.removesuffix("</w>")) + ending
 
-    return Case((spelled(word), [tuple(map(spelled, pair.split())) for pair in merges.split(", ")]))
+    return Case((spelled(word), [tuple(map(spelled, pair.split())) for pair in merges.split(", ") if pair]))
+
+
+def other_merges_first(g: torch.Generator) -> Case:
+    word, merges = inputs(g, "abab", "b a, a b, ab </w>").arguments
+    return Case((word, merges), before=(word, merges[::-1]))
 
 
 RIGHT = answer("""
@@ -107,17 +112,18 @@ EXERCISE = Exercise(
                 Case(("ants", [("n", "t"), ("a", "n"), ("a", "nt"), ("s", "</w>"), ("ant", "s</w>")]))),
         visible("basket: several merges want the same letter",
                 Case(("basket", [("a", "s"), ("b", "a"), ("s", "k"), ("k", "e"), ("as", "ke"), ("t", "</w>")]))),
-        hidden("a later merge comes first in the word", inputs, "abcde", "d e, b c, a b, c de"),
-        hidden("a chain of merges", inputs, "daced", "e d, c ed, ed </w>, ced </w>, d a, da ced</w>, a c"),
-        hidden("letters no merge has seen", inputs, "?ab?a", "a b, a </w>, b a"),
-        hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>"),
-        hidden("a repeated letter", inputs, "aaaaaaa", "a a, aa a, aa </w>, aa aa"),
-        hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t"),
-        hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t"),
-        hidden("no merge fits", inputs, "cab", "a c, b a, </w> a"),
-        hidden("one letter", inputs, "a", "b a, a </w>"),
-        hidden("nothing else is touched", inputs, "abab", "b a, a b, ab </w>", also=UNTOUCHED),
+        hidden("a later merge comes first in the word", inputs, "abcde", "d e, b c, a b, c de", says="learned **first**"),
+        hidden("a chain of merges", inputs, "daced", "e d, c ed, ed </w>, ced </w>, d a, da ced</w>, a c", says="Repeat until"),
+        hidden("letters no merge has seen", inputs, "?ab?a", "a b, a </w>, b a", says="A letter that no merge has seen"),
+        hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>", says="everywhere, from left to right"),
+        hidden("a repeated letter", inputs, "aaaaaaa", "a a, aa a, aa </w>, aa aa", says="from left to right"),
+        hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t", says="Of all pairs that stand in it"),
+        hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t", says="Of all pairs that stand in it"),
+        hidden("no merge fits", inputs, "cab", "a c, b a, </w> a", says="Repeat until no pair"),
+        hidden("one letter, no merges", inputs, "a", "", says="perhaps none"),
+        hidden("a second call, with other merges; nothing else is touched", other_merges_first, also=UNTOUCHED, says=PROMISED),
     ),
+    omits={"precision": "there are no numbers"},
     wrong=(
         wrong("longest piece first", LONGEST, CUT,
               """From the left you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in
@@ -202,6 +208,8 @@ EXERCISE = Exercise(
         wrong("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
               """The merges were tried from the last learned to the first. The list is in order of learning: its first pair has
               the right of way.""", quotes=returned),
+        wrong("pieces remembered by the word alone", "CUT = {}\n\n" + RIGHT.but(RESULT, "return CUT.setdefault(word, pieces)"), CUT,
+              "A word that was cut before came back as it was cut then, by other merges: what is remembered depends on both."),
         wrong("last piece lost", ONE_PASS.but("while pieces", "while len(pieces) > 1"), CUT,
               """Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces together must
               spell the word again.""", quotes=returned),

@@ -5,7 +5,7 @@ import torch
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 from transformer_ref.text import byte_pair_encoding
 
 RULES, TRAIN = sections("bpe-rules bpe-train")
@@ -95,16 +95,18 @@ EXERCISE = Exercise(
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),
-        hidden("short words, many ties", short_words),
-        hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1}),
-        hidden("equally frequent pieces", inputs, 4, {"abc": 3, "ab": 2, "ad": 3}),
-        hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}),
-        hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2}),
-        hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6}),
-        hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1),
-        hidden("one word of one letter", inputs, 3, {"a": 1}),
-        hidden("nothing else is touched", inputs, 5, {"dab": 4, "cab": 2, "ad": 1}, also=UNTOUCHED),
+        hidden("short words, many ties", short_words, says="the smaller pair"),
+        hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1}, says="the smaller pair"),
+        hidden("equally frequent pieces", inputs, 4, {"abc": 3, "ab": 2, "ad": 3}, says="the smaller pair"),
+        hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}, says="in *aaaa*"),
+        hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2}, says="wherever it stands"),
+        hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6}, says="count all pairs of neighbors"),
+        hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1, says="fewer than `n` merges"),
+        hidden("one word of one letter", inputs, 3, {"a": 1}, says="fewer than `n` merges"),
+        hidden("no merge asked for", inputs, 0, {"ab": 2}, says="0 or more"),
+        second_call(inputs, 5, {"dab": 4, "cab": 2, "ad": 1}),
     ),
+    omits={"precision": "counts are small whole numbers"},
     wrong=(
         wrong("word frequency ignored", RIGHT.but("get(pair, 0) + count", "get(pair, 0) + 1"), TRAIN,
               """Each *different* word was counted once. A word that occurs 6 times brings each of its pairs 6 times: newest is 6

@@ -7,7 +7,7 @@ import torch
 from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, choose, letters, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 
 SPECIAL, TIES, VOCABULARY = sections("specials ties vocabulary")
 
@@ -104,14 +104,15 @@ EXERCISE = Exercise(
         visible("three sentences, every word", written(1, "we closed the windows", "we bought the windows", "the computer")),
         visible("words seen at least twice", written(2, "the dog saw the cat", "a cat", "the the dog")),
         visible("a special token inside the text", written(1, "so <unk> it is", "<unk> is <unk>")),
-        hidden("many words, many ties", many_words),
+        hidden("many words, many ties", many_words, says="frequent ones first"),
         hidden("other special tokens", inputs, 2, "ba ab ba <s> ca", "ca da <pad> ba", "<pad> ea da <s>",
-               specials=["</s>", "<s>", "[MASK]"]),
-        hidden("capital letters", capitals),
-        hidden("one sentence of one word", inputs, 1, "word"),
-        hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca"),
-        hidden("nothing else is touched", inputs, 1, "ca ab ca", "ba ca ab", also=UNTOUCHED),
+               specials=["</s>", "<s>", "[MASK]"], says="whatever the text"),
+        hidden("capital letters", capitals, says="capitals before small letters"),
+        hidden("one sentence of one word", inputs, 0, "word", says="occur at least `min_freq` times"),
+        hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca", says="words seen less often are left out"),
+        second_call(inputs, 1, "ca ab ca", "ba ca ab"),
     ),
+    omits={"precision": "words are counted, no number is given"},
     wrong=(
         wrong("specials last", RIGHT.but(TOKENS, "[*words, *specials]"), SPECIAL,
               """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever the text

@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import GRADIENTS, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 
 EMBED, SCALE = sections("embed scale")
@@ -31,6 +31,10 @@ def embed(ids: Tensor, W: Tensor, scale: bool = True) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, T: int, V: int, D: int, *scale: bool, dtype: torch.dtype = torch.float32) -> Case:
     return Case((torch.randint(V, (B, T), generator=g), normal(g, V, D, dtype=dtype), *scale))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((torch.randint(9, (2, 4), generator=g), normal(g, 9, 6, dtype=torch.float64) + FAR, False))
 
 
 def drawn_table(g: torch.Generator, ids: list[list[int]], V: int, D: int, dtype: torch.dtype = torch.float32) -> Case:
@@ -66,11 +70,11 @@ EXERCISE = Exercise(
         visible("three words, D = 4", Case((torch.tensor([[1, 4, 2]]), TABLE))),
         visible("without scale", Case((torch.tensor([[3, 1], [2, 3], [4, 4]]), TABLE, False))),
         visible("two sentences of three words, D = 9", drawn_table, [[4, 0, 2], [1, 1, 3]], 7, 9),
-        *usual_probes(inputs, other=(3, 5, 11, 16), smallest=(1, 1, 5, 1), common=(2, 4, 9, 6), gradients=False),
-        hidden("gradients", repeated_ids, also=GRADIENTS),
-        hidden("other sizes, without scale", inputs, 2, 7, 8, 5, False),
-        hidden("as many words as features", inputs, 2, 4, 6, 6),
-        hidden("a wide table", inputs, 2, 3, 30, 512),
+        *usual_probes(inputs, other=(3, 5, 11, 16), smallest=(1, 1, 5, 1), common=(2, 4, 9, 6), precise=far_away, gradients=False),
+        hidden("gradients", repeated_ids, also=GRADIENTS, says="gradients flow back"),
+        hidden("other sizes, without scale", inputs, 2, 7, 8, 5, False, says="whether to multiply"),
+        hidden("as many words as features", inputs, 2, 4, 6, 6, says="(V, D)"),
+        hidden("a wide table", inputs, 2, 3, 30, 512, says="(V, D)"),
     ),
     wrong=(
         wrong("divided by the root of D", RIGHT.but("* root", "/ root"), SCALE,
@@ -88,8 +92,6 @@ EXERCISE = Exercise(
         wrong("half of D", RIGHT.but(ROOT, "W.shape[1] / 2"), SCALE,
               "The vectors were multiplied by half of D. At D = 4 the root and the half are both 2; at D = 9 they are 3 and 4.5.",
               quotes=norms),
-        wrong("root rounded", RIGHT.but(ROOT, "int(W.shape[1] ** 0.5)"), SCALE,
-              "The root of D was cut to a whole number. That is right when D is a square, such as 4 or 9, and not otherwise."),
         wrong("root added", RIGHT.but("* root", "+ root"), SCALE,
               "The root of D was added to every number. It is a factor: it makes a vector longer and keeps its direction.",
               quotes=first),
@@ -141,12 +143,10 @@ EXERCISE = Exercise(
               "The vectors were multiplied by the *square* of D. The root is wanted.", quotes=norms),
         wrong("row 0 taken for padding", RIGHT.but(ROWS, "W[ids] * (ids != 0).unsqueeze(-1)"), EMBED,
               "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row."),
-        wrong("axes of size 1 lost", RIGHT.but(ROWS, "W[ids].squeeze()"), EMBED,
-              "squeeze throws away every axis of size 1. A batch of one sentence is still a batch: (1, T, D).", quotes=sizes),
         wrong("W changed in place, where gradients stop it", IN_PLACE, SCALE,
               """*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids it with
               an error. Scale what you looked up."""),
-        *usual_mistakes(RIGHT, float32=EMBED),
+        *usual_mistakes(RIGHT, arguments="W", float32=EMBED, single=EMBED, squeezed=EMBED, viewed=EMBED, quotes_size=sizes, rounded=SCALE, root=ROOT),
     ),
     right=(
         right("index", RIGHT),

@@ -5,7 +5,7 @@ import torch
 from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, choose, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 
 ENCODE, PAD, SPECIAL = sections("encode pad specials")
 
@@ -26,10 +26,10 @@ def decode(ids: list[int], vocab: dict[str, int]) -> list[str]:
 
 
 def drawn(g: torch.Generator, tokens: str) -> tuple[list[str], dict[str, int]]:
-    """The tokens with drawn letters, and a vocabulary in which no special token has its usual id."""
+    """The tokens with drawn letters, and a vocabulary in which no special token has its usual id, and a word has 0."""
     plain = ("ab", "ba", "cab", "dab", "eab")
     words = letters(g, *plain)
-    numbers = choose(g, 10, 40, len(words) + 4)
+    numbers = [0, *choose(g, 10, 40, len(words) + 3)]
     vocab = dict(zip([*words[:2], "<eos>", "<unk>", *words[2:], "<pad>", "<bos>"], numbers, strict=True))
     spelled = dict(zip(plain, words, strict=True))
     return [spelled.get(token, token) for token in tokens.split()], vocab
@@ -86,15 +86,16 @@ EXERCISE = Exercise(
         visible("encode without <eos>", Case((["the", "windows", "closed"], WORDS_TO_IDS, False))),
         visible("decode: a padded sentence", Case(([1, 4, 5, 6, 7, 2, 0, 0], WORDS_TO_IDS), function="decode")),
         visible("decode: text after the first <eos>", Case(([6, 7, 5, 2, 4, 5, 2, 6], WORDS_TO_IDS), function="decode")),
-        hidden("encode: other ids", to_encode, "eab ba ? ab ba"),
-        hidden("encode: one word without <eos>", to_encode, "cab", False),
-        hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>"),
-        hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>"),
-        hidden("decode: no <eos> at all", to_decode, "ba ab cab ba"),
-        hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>"),
-        hidden("encode: nothing else is touched", to_encode, "eab ba ? ab ba", also=UNTOUCHED),
-        hidden("decode: nothing else is touched", to_decode, "<bos> dab ab eab <eos> <pad> <pad>", also=UNTOUCHED),
+        hidden("encode: other ids", to_encode, "eab ba ? ab ba", says="not always under the ids 0 to 3"),
+        hidden("encode: one word without <eos>", to_encode, "cab", False, says="unless `add_eos` is False"),
+        hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>", says="not always under the ids 0 to 3"),
+        hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>", says="are left out"),
+        hidden("decode: no <eos> at all", to_decode, "ba ab ba cab", says="or all if there is none"),
+        hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>", says="before the *first* `<eos>`"),
+        second_call(to_encode, "eab ba ? ab ba", name="encode: a second call; nothing else is touched"),
+        second_call(to_decode, "<bos> dab ab eab <eos> <pad> <pad>", name="decode: a second call; nothing else is touched"),
     ),
+    omits={"precision": "ids are looked up, never computed with"},
     wrong=(
         wrong("unknown word crashes", RIGHT.but(ID, "vocab[token]"), SPECIAL,
               "A word that is not in the vocabulary stops your code. It will meet such words every day: that is what <unk> is for."),
@@ -106,6 +107,10 @@ EXERCISE = Exercise(
         wrong("unknown word as 3", RIGHT.but('vocab["<unk>"]', "3"), SPECIAL,
               """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The vocabulary
               knows the id of <unk>."""),
+        wrong("a word whose id is 0 taken for unknown", RIGHT.but(ID, 'vocab.get(token) or vocab["<unk>"]'), ENCODE,
+              "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as nothing."),
+        wrong("each word once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and word not in tokens"), ENCODE,
+              "A word that stands in the text twice came back once. Every id before <eos> is a word of its own."),
         wrong("<eos> as 2", RIGHT.but('vocab["<eos>"]', "2"), SPECIAL,
               """With another vocabulary your sentence ended in somebody else's id: 2 is written into your code. The vocabulary
               knows the id of <eos>."""),

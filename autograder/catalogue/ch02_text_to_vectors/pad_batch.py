@@ -5,8 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data.batching import pad_sequences
 
@@ -18,9 +18,9 @@ def pad_batch(seqs: list, pad: int) -> Tensor:
     return pad_sequences(seqs, pad)
 
 
-def inputs(g: torch.Generator, pad: int, *lengths: int) -> Case:
-    """Lists of ids from 3 to 89, of these lengths."""
-    return Case(([torch.randint(3, 90, (length,), generator=g).tolist() for length in lengths], pad))
+def inputs(g: torch.Generator, pad: int, *lengths: int, first: int = 3) -> Case:
+    """Lists of 87 different ids, the first of which is given, of these lengths."""
+    return Case(([torch.randint(first, first + 87, (length,), generator=g).tolist() for length in lengths], pad))
 
 
 def tensors(g: torch.Generator, pad: int, *lengths: int) -> Case:
@@ -31,7 +31,7 @@ def tensors(g: torch.Generator, pad: int, *lengths: int) -> Case:
 def with_zeros(g: torch.Generator) -> Case:
     sequences, pad = inputs(g, 95, 4, 6, 2).arguments
     sequences[0][1] = sequences[1][0] = sequences[2][1] = 0
-    return Case((sequences, pad))
+    return Case(([*sequences, sequences[0]], pad))
 
 
 def second_row(evidence: Evidence) -> str:
@@ -72,14 +72,14 @@ EXERCISE = Exercise(
     probes=(
         visible("three sentences", Case(([[4, 5, 6, 7, 2], [6, 7, 2], [4, 8, 5, 2]], 0))),
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),
-        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1),
-        hidden("the longest comes last", inputs, 92, 2, 3, 5, 11),
-        hidden("real tokens with id 0", with_zeros),
-        hidden("pad = -100", inputs, -100, 5, 2, 4),
-        hidden("one sentence", inputs, 93, 6),
-        hidden("no padding needed", inputs, 94, 4, 4, 4),
-        hidden("one long sentence among short ones", inputs, 96, 1, 1, 40),
-        hidden("nothing else is touched", inputs, 97, 4, 2, 6, 3, also=UNTOUCHED),
+        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, says="a 1-D tensor"),
+        hidden("the longest comes last", inputs, 92, 2, 3, 5, 11, says="T the length of the longest"),
+        hidden("real tokens with id 0", with_zeros, says="0 may be a real token"),
+        hidden("pad = -100", inputs, -100, 5, 2, 4, says="`pad` may be any number"),
+        hidden("one sentence", inputs, 93, 6, says="B sequences"),
+        hidden("no padding needed", inputs, 94, 4, 4, 4, says="T the length of the longest"),
+        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0, says="whole numbers"),
+        second_call(inputs, 97, 4, 2, 6, 3),
     ),
     wrong=(
         wrong("pads on the left", RIGHT.but(":len(seq)", "longest - len(seq):"), PAD,
@@ -104,6 +104,8 @@ EXERCISE = Exercise(
         wrong("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"), EMBED,
               """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in torch the
               dtype long (int64)."""),
+        wrong("float on the way", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
+              "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
         wrong("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
               "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
         wrong("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,
@@ -157,8 +159,12 @@ EXERCISE = Exercise(
         wrong("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,
               "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
               quotes=second_row),
-        wrong("a single sentence loses its row", RIGHT.ending_in(".squeeze()"), PAD,
-              "With one sentence the result has one axis. squeeze throws away every axis of size 1; a batch of one is still (1, T)."),
+        wrong("all rows one and the same list", LISTS.but(ROWS, """
+                  rows = [[pad] * longest] * len(seqs)
+                  for row, seq in zip(rows, seqs):
+                      row[:len(seq)] = list(seq)"""), PAD,
+              "All your rows are equal: [row] * B holds one and the same list B times, so writing into one writes into all."),
+        *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
     ),
     right=(
         right("lists, then a tensor", LISTS),

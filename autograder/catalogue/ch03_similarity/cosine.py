@@ -84,11 +84,13 @@ EXERCISE = Exercise(
                 laws=(Law("every word's similarity to itself is 1", own_similarity_is_one),)),
         visible("a zero vector is similar to nothing", WITH_ZERO),
         *usual_probes(inputs, other=(4, 6, 5), smallest=(1, 1, 3), common=(4, 5, 6)),
-        hidden("as many vectors as numbers", inputs, 4, 4, 4),
-        hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7),
-        hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3),
-        hidden("zero vectors on both sides", zero_vectors),
+        hidden("as many vectors as numbers", inputs, 4, 4, 4, says="(n, d)"),
+        hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7, says="however long"),
+        hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3, says="however long"),
+        hidden("zero vectors on both sides", zero_vectors, says="a zero vector"),
     ),
+    omits={"precision": "a cosine has the same seven digits in either precision",
+           "a length of one": "a vector of one number has no angle"},
     wrong=(
         wrong("lengths kept", RIGHT.but(A, "A").but(B, "B"), COSINE,
               """These are the plain dot products. They grow with the lengths of the vectors; a cosine depends on directions only
@@ -174,7 +176,7 @@ EXERCISE = Exercise(
         wrong("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
               """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top of them;
               that belongs to 03.4."""),
-        *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
+        *usual_mistakes(RIGHT, arguments="A B", detached=MANY, float32=MANY, squeezed=TABLE, viewed=TABLE),
     ),
     right=(
         right("F.normalize", RIGHT),

@@ -7,7 +7,7 @@ from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, wh
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
 
@@ -30,6 +30,12 @@ def spread(g: torch.Generator, d: int, *stack: int) -> Case:
 
 def zero_and_large(g: torch.Generator) -> Case:
     return Case((whole(g, 3, 6) * (torch.arange(3) > 0)[:, None], whole(g, 3, 6)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Not so far that the squares of lengths, from which a dot product can be had as well, lose it."""
+    a, b = inputs(g, 2, 3, 5, dtype=torch.float64).arguments
+    return Case((a + FAR**0.5, b - b.mean(dim=-1, keepdim=True)))
 
 
 def single(evidence: Evidence) -> str:
@@ -59,9 +65,9 @@ EXERCISE = Exercise(
         visible("(1, 4) and (0, 3)", Case((torch.tensor([1.0, 4.0]), torch.tensor([0.0, 3.0])))),
         visible("three pairs", THREE_PAIRS),
         visible("four words, each with windows", Case((EMBEDDINGS, EMBEDDINGS[3]))),
-        *usual_probes(inputs, other=(2, 4, 6), smallest=(3, 1), common=(2, 3, 5)),
-        hidden("spread against each other", spread, 5, 3, 4),
-        hidden("a zero vector, and large numbers", zero_and_large),
+        *usual_probes(inputs, other=(2, 4, 6), smallest=(1, 3, 1), common=(2, 3, 5), precise=far_away),
+        hidden("spread against each other", spread, 5, 3, 4, says="spread against each other"),
+        hidden("a zero vector, and large numbers", zero_and_large, says="any numbers"),
     ),
     wrong=(
         wrong("products not added", RIGHT.but(SUM, "products"), DOT,
@@ -129,7 +135,7 @@ EXERCISE = Exercise(
         wrong("a loop over the first axis", RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
               """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the
               vector. The numbers are always last, and what stands before them may be nothing, one axis or several."""),
-        *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
+        *usual_mistakes(RIGHT, arguments="a b", detached=MANY, float32=MANY, single=MANY, squeezed=DOT, viewed=MANY),
     ),
     right=(
         right("multiply and sum", RIGHT),

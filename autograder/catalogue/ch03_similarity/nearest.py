@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, normal, visible
+from autograder.catalogue.probes import hidden, normal, second_call, visible
 from transformer_ref.model import similarity
 
 COSINE, MANY, NEAREST = sections("cosine many nearest")
@@ -78,15 +78,17 @@ EXERCISE = Exercise(
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
         visible("four words, ten asked for", Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
-        hidden("other words, other sizes", search, 4, 5),
-        hidden("one word asked for", search, 1, 3),
-        hidden("as many as there are", search, 9, 6),
-        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0),
-        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0),
-        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True),
-        hidden("float64", search, 3, 7, dtype=torch.float64),
-        hidden("nothing else is touched", search, 3, 5, also=UNTOUCHED),
+        hidden("other words, other sizes", search, 4, 5, says="(V, d)"),
+        hidden("one word asked for", search, 1, 3, says="at least 1"),
+        hidden("as many as there are", search, 9, 6, says="when k is larger"),
+        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0, says="by cosine"),
+        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0, says="other words"),
+        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True, says="A vector of zeros"),
+        hidden("float64", search, 3, 7, dtype=torch.float64, says="(V, d)"),
+        second_call(search, 3, 5),
     ),
+    omits={"a batch of one": "there is one word, with others to find",
+           "a length of one": "a vector of one number has no angle", "precision": "only the order of cosines is returned"},
     wrong=(
         wrong("itself included", RIGHT.but(" if i != own", ""), NEAREST,
               """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others* are
@@ -100,6 +102,8 @@ EXERCISE = Exercise(
                   "[i for i in order if i != own]", "order[1:]"), NEAREST,
               """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the same way
               (I and windows do), and then the wrong one goes. Leave the word out by its id.""", quotes=list_of),
+        wrong("features brought to length 1", RIGHT.but("dim=-1", "dim=0"), COSINE,
+              "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.", quotes=list_of),
         wrong("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
               """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare by
               cosine.""", quotes=list_of),

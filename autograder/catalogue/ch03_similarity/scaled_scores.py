@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
 
@@ -24,6 +24,11 @@ def inputs(g: torch.Generator, Tq: int, Tk: int, d: int, dtype: torch.dtype = to
 
 def zero_and_large(g: torch.Generator) -> Case:
     return Case((whole(g, 3, 6) * (torch.arange(3) != 1)[:, None], whole(g, 4, 6)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    Q, K = inputs(g, 4, 7, 6, dtype=torch.float64).arguments
+    return Case((Q + FAR, K - K.mean(dim=-1, keepdim=True)))
 
 
 def last_row(evidence: Evidence) -> str:
@@ -48,9 +53,9 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),
         visible("4 queries, 6 keys, d = 5", inputs, 4, 6, 5),
-        *usual_probes(inputs, other=(5, 7, 10), smallest=(1, 3, 1), common=(4, 7, 6)),
-        hidden("d = 64", inputs, 9, 11, 64),
-        hidden("a zero query, and large numbers", zero_and_large),
+        *usual_probes(inputs, other=(5, 7, 10), smallest=(1, 3, 1), common=(4, 7, 6), precise=far_away),
+        hidden("d = 64", inputs, 9, 11, 64, says="the root of d"),
+        hidden("a zero query, and large numbers", zero_and_large, says="any numbers"),
     ),
     wrong=(
         wrong("not scaled", RIGHT.without(DIVISION), ROOT,
@@ -125,8 +130,6 @@ EXERCISE = Exercise(
         wrong("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
               """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The
               root is d to the power of one half, with brackets or as 0.5."""),
-        wrong("root rounded", RIGHT.but(ROOT_OF_D, "int(math.sqrt(Q.shape[-1]))"), ROOT,
-              "The root of d was cut to a whole number. That is right when d is a square, such as 4 or 64, and not otherwise."),
         wrong("divided by the root of all numbers in Q", RIGHT.but("Q.shape[-1]", "Q.numel()"), ROOT,
               """You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts is d,
               how many numbers *one* vector has."""),
@@ -135,7 +138,7 @@ EXERCISE = Exercise(
                   scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])"""), ROOT,
               """Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns belong to
               K."""),
-        *usual_mistakes(RIGHT, detached=MANY, float32=MANY),
+        *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
     ),
     right=(
         right("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),

@@ -6,7 +6,7 @@ from autograder.catalogue.ch03_similarity.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import hidden, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 from transformer_ref.model import similarity
 
 (MEASURE,) = sections("measure")
@@ -52,12 +52,17 @@ EXERCISE = Exercise(
     probes=(
         visible("64 numbers", seeded, 64, seed=3, also="generator", rtol=0.09),
         visible("2 numbers", seeded, 2, seed=4, also="state", rtol=0.12),
-        hidden("3 numbers", between, 3, 4, rtol=0.12),
-        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09),
-        hidden("one number", between, 1, 2, rtol=0.15),
-        hidden("drawn from the generator it was given", between, 8, 13, also="generator", rtol=0.09),
-        hidden("the global random state stays as it is", between, 15, 25, also="state", rtol=0.09),
+        hidden("3 numbers", between, 3, 4, rtol=0.12, says="how many standard normal numbers"),
+        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09, says="how many standard normal numbers"),
+        hidden("one number", between, 1, 2, rtol=0.15, says="how many standard normal numbers"),
+        second_call(between, 10, 11, also="generator", rtol=0.09,
+                    name="a second call draws from the generator it was given", says="Draw every random number"),
+        hidden("the global random state stays as it is", between, 15, 25, also="state", rtol=0.09, says="nobody else's"),
     ),
+    omits={"a batch of one": "one pair has no standard deviation",
+           "a length of one": "numbers, no tensors: a vector of one number is asked",
+           "precision": "a measured spread is uncertain by percents", "falsy values": "d is at least 1, n at least 2",
+           "repeated items": "the numbers are drawn by the answer"},
     wrong=(
         wrong("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
               """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums were

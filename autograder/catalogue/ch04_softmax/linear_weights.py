@@ -33,7 +33,8 @@ def one_negative(g: torch.Generator) -> Case:
 
 
 def with_zeros(g: torch.Generator) -> Case:
-    x = normal(g, 6).abs() + 0.1
+    """Two scores of 0, and a sum that is small but not 0."""
+    x = (normal(g, 6).abs() + 0.1) * 1e-4
     x[0], x[4] = 0.0, 0.0
     return Case((x,))
 
@@ -55,18 +56,20 @@ EXERCISE = Exercise(
         visible("orange and apple", Case((torch.tensor([1.0, 0.71]),)), laws=(sums_to_one("they sum to 1"),)),
         visible("orange and motorcycle", Case((torch.tensor([1.0, -1.0]),))),
         *usual_probes(positive, other=(5,), smallest=(1,), common=(4,), floats=False),
-        hidden("float64", positive, 7, dtype=torch.float64),
-        hidden("a negative score and a positive sum", one_negative),
-        hidden("some scores are 0", with_zeros),
-        hidden("all scores are 0", Case((torch.zeros(3),))),
+        hidden("float64", positive, 7, dtype=torch.float64, says="(n,)"),
+        hidden("a negative score and a positive sum", one_negative, says="one of them is negative"),
+        hidden("some scores are 0, the others small", with_zeros, says="however small"),
+        hidden("all scores are 0", Case((torch.zeros(3),)), says="when the sum is 0"),
     ),
+    omits={"precision": "a share has the same seven digits in either precision",
+           "a batch of one": "there is one list of scores; a list of one score is asked"},
     wrong=(
         wrong("nothing is refused", UNCHECKED, SUM,
               """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum makes shares only of scores that
               are not negative and not all 0; anything else should raise ValueError."""),
         wrong("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
-              """A sum of 0 is refused, but a negative score with a positive sum passes and comes back as a negative share.
-              Nobody can take less than nothing of a word: refuse any negative score."""),
+              """A sum of 0 is refused, but a negative score among positive ones passes and comes back as a negative share: is
+              every score looked at? Nobody can take less than nothing of a word: refuse *any* negative score."""),
         wrong("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
               "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         wrong("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
@@ -112,7 +115,9 @@ EXERCISE = Exercise(
               """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain numbers, cut
               it. Then raising one score seems to leave the other shares alone."""),
         in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
-        *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
+        *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT, squeezed=CONTRACT),
+        wrong("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,
+              "Small scores were refused, and their shares are as good as those of large ones. Only a sum of exactly 0 has none."),
     ),
     right=(
         right("two checks", """

@@ -50,12 +50,12 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
-        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((3, 1, 2), -2), common=((2, 5, 3), 2)),
-        hidden("down the columns: dim=0", scores, (3, 5), 0),
-        hidden("scores 200 apart", far_apart),
-        hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3),  # float32 holds four decimals of 1000
-        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4),
-        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients"),
+        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2), precise=shared.far_away),
+        hidden("down the columns: dim=0", scores, (3, 5), 0, says="from the front or the back"),
+        hidden("scores 200 apart", far_apart, says="200 below the others"),
+        hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, says="any size"),  # float32 holds four decimals of 1000
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, says="-inf among others"),
+        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients", says="from the front or the back"),
     ),
     wrong=(
         wrong("logarithm of the softmax", LOG_OF_SHARES, LOGARITHM,
@@ -139,7 +139,7 @@ EXERCISE = Exercise(
               "The scores themselves were added up. It is their powers, e to each score, whose sum has its logarithm taken."),
         wrong("sum added instead of taken away", SHORT.but("x - total", "x + total"), LOGARITHM,
               "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a difference."),
-        *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(
         right("logsumexp", SHORT),

@@ -5,7 +5,7 @@ import torch
 from autograder.catalogue.exercise import Case, Evidence
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import normal
+from autograder.catalogue.probes import FAR, normal
 from autograder.catalogue.quotes import row
 from autograder.catalogue.sections import of_chapter
 
@@ -25,6 +25,11 @@ sections = of_chapter("04")
 
 def scores(g: torch.Generator, shape: tuple[int, ...], dim: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((2 * normal(g, *shape, dtype=dtype), dim))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Scores of 100,000,000 and a little, which float32 cannot tell from each other."""
+    return Case((2 * normal(g, 2, 5, 3, dtype=torch.float64) + FAR, 2))
 
 
 def around_1000(g: torch.Generator) -> Case:

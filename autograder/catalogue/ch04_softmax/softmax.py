@@ -53,13 +53,13 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(shared.ROWS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
-        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((3, 1, 2), 1), common=((2, 5, 3), 2)),
-        hidden("down the columns: dim=0", scores, (3, 5), 0),
-        hidden("three axes, dim=-2", scores, (2, 4, 3), -2),
-        hidden("scores around 1000 and -1000", shared.around_1000, rtol=1e-3),  # float32 holds four decimals of 1000
-        hidden("scores 120 apart", far_apart),
-        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4),
-        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients"),
+        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((1, 1, 2), 1), common=((2, 5, 3), 2), precise=shared.far_away),
+        hidden("down the columns: dim=0", scores, (3, 5), 0, says="from the front or the back"),
+        hidden("three axes, dim=-2", scores, (2, 4, 3), -2, says="from the front or the back"),
+        hidden("scores around 1000 and -1000", shared.around_1000, rtol=1e-3, says="1,000 or −1,000 must not give NaN"),  # float32 holds four decimals of 1000
+        hidden("scores 120 apart", far_apart, says="any size"),
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, says="A score of -inf gets 0"),
+        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, also="gradients", says="from the front or the back"),
     ),
     wrong=(
         wrong("no maximum subtracted", NAIVE, STABLE,
@@ -76,8 +76,8 @@ EXERCISE = Exercise(
               """The largest *absolute* value was subtracted. A row around -1000 then falls to -2000 and underflows to 0 over 0.
               The largest value itself is what must land on 0."""),
         wrong("mean subtracted", RIGHT.but("x.amax", "x.mean"), STABLE,
-              """The mean was subtracted. That is a fair number, but a score far above the mean still overflows, and one of
-              minus infinity makes the mean infinite. The maximum is the number that never fails."""),
+              """Not the maximum was subtracted but a number below it, such as the mean of the row or its middle. A score far above
+              that still overflows, and one of minus infinity makes it infinite. The maximum is the number that never fails."""),
         wrong("minimum subtracted", RIGHT.but("x.amax", "x.amin"), STABLE,
               """The *smallest* score was subtracted, so everything grew upward and overflows when scores lie far apart. Push
               everything below 0."""),
@@ -85,8 +85,8 @@ EXERCISE = Exercise(
               """The overflow is still there, only its NaN was replaced by 0: rows with large scores do not sum to 1. Stop it
               from arising, by making the scores smaller first."""),
         wrong("scores cut off", NAIVE.but("exp(x)", "exp(x.clamp(-50, 50))"), STABLE,
-              """Scores were cut off at a limit, so 1000 and 997 became equals. There is no need to lose anything: the shares do
-              not change when every score moves by the same amount."""),
+              """Large scores all came back with equal shares: either the scores were cut off at a limit, or the NaN of an overflow
+              was painted over. There is no need to lose anything: shares do not change when every score moves alike."""),
         wrong("a little something in the denominator", ONE_LARGEST.but("/ total", "/ (total + 1e-9)"), STABLE,
               """Rows far below the largest score of the tensor came back as zeros: their powers underflowed, and a small number
               in the denominator hid it. With each row's own maximum the sum is never below 1."""),
@@ -178,7 +178,7 @@ EXERCISE = Exercise(
         wrong("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
               """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same number for
               all scores that share 1, or their proportions change: both go along dim."""),
-        *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(
         right("each row's maximum", RIGHT.but(LARGEST, "x.max(dim=dim, keepdim=True).values")),

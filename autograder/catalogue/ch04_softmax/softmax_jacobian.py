@@ -40,12 +40,14 @@ EXERCISE = Exercise(
     reference=softmax_jacobian, section=SLOPE,
     probes=(
         visible("shares 0.5, 0.3, 0.2", Case((THREE,), NAMES), laws=(ROWS_SUM_TO_ZERO,)),
-        *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False),
-        hidden("two shares", inputs, 2),
-        hidden("one share is all but everything", saturated),
-        hidden("one share is everything", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),))),
-        hidden("float64", inputs, 5, dtype=torch.float64),
+        *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False, zero=False, equal_rows=False),
+        hidden("two shares", inputs, 2, says="(n,)"),
+        hidden("one share is all but everything", saturated, says="perhaps 0 and 1 among them"),
+        hidden("one share is everything", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)), says="perhaps 0 and 1 among them"),
+        hidden("float64", inputs, 5, dtype=torch.float64, says="(n,)"),
     ),
+    omits={"precision": "a slope has the same seven digits in either precision",
+           "a batch of one": "there is one list of shares; a list of one share is asked"},
     wrong=(
         wrong("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
               """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so it must
@@ -101,7 +103,7 @@ EXERCISE = Exercise(
         wrong("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
               """On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away. Your
               rows do not sum to 0."""),
-        *usual_mistakes(RIGHT, float32=CONTRACT),
+        *usual_mistakes(RIGHT, float32=CONTRACT, squeezed=CONTRACT),
     ),
     right=(
         right("diagonal minus outer", RIGHT),

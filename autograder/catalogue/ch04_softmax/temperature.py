@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
 
 CONTRACT, STABLE, TEMPERATURE, WHICH_AXIS = sections("contract stable temperature which-axis")
@@ -23,6 +23,10 @@ def temperature(x: Tensor, tau: float) -> Tensor:
 
 def inputs(g: torch.Generator, shape: tuple, tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32) -> Case:
     return Case((times * normal(g, *shape, dtype=dtype), tau))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 2, 4, 3, dtype=torch.float64) + FAR, 0.6))
 
 
 def bitter_cold(g: torch.Generator) -> Case:
@@ -54,11 +58,11 @@ EXERCISE = Exercise(
         visible("two rows of three, tau = 0.5", Case((THINGS, 0.5))),
         visible("tau = 0", Case((THINGS, 0))),
         visible("tau = -1", Case((THINGS, -1.0))),
-        *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((3, 1), 0.7), common=((2, 4, 3), 0.6)),
-        hidden("tau = 0 for every row of a batch", inputs, (3, 2, 6), 0.0),
-        hidden("tau = 0.01", bitter_cold, rtol=1e-3),  # scores of 600 in float32
-        hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0),
-        hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64),
+        *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6), precise=far_away),
+        hidden("tau = 0 for every row of a batch", inputs, (3, 2, 6), 0.0, says="each row's largest score"),
+        hidden("tau = 0.01", bitter_cold, rtol=1e-3, says="0 or more"),  # scores of 600 in float32
+        hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, says="0 or more"),
+        hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, says="tau = 0 gives"),
     ),
     wrong=(
         wrong("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
@@ -89,6 +93,10 @@ EXERCISE = Exercise(
               "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
         wrong("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
+        wrong("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
+              "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
+        wrong("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
+              "A small tau was raised to a limit, so cold shares, and those of tau = 0, are not as cold as they should be."),
         wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
               tau divides.""", quotes=sums),
@@ -141,7 +149,7 @@ EXERCISE = Exercise(
                   return shares"""), TEMPERATURE,
               """At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the last
               axis, inside its own row."""),
-        *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(
         right("divide, then softmax", RIGHT),

@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import attention
 
@@ -24,6 +24,11 @@ def attend(W: Tensor, V: Tensor) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_v: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((shares(g, B, Tq, Tk, dtype=dtype), normal(g, B, Tk, d_v, dtype=dtype)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    W, V = inputs(g, 2, 4, 6, 7, dtype=torch.float64).arguments
+    return Case((W, V + FAR))
 
 
 def equal_values(g: torch.Generator) -> Case:
@@ -52,9 +57,9 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
-        *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7)),
-        hidden("equal values come back", equal_values),
-        hidden("a share of 1 copies a value", one_hot),
+        *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
+        hidden("equal values come back", equal_values, says="each times its share"),
+        hidden("a share of 1 copies a value", one_hot, says="each times its share"),
     ),
     wrong=(
         wrong("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,
@@ -104,7 +109,10 @@ EXERCISE = Exercise(
               "The first word never entered the mixture: the sum runs over all words, from 0."),
         wrong("the last word left out", RIGHT.but("W @ V", "W[..., :-1] @ V[:, :-1]"), MIX,
               "The last word never entered the mixture: the sum runs over all Tk words."),
-        *usual_mistakes(RIGHT, detached=PARAMETERS, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
+        *usual_mistakes(RIGHT, arguments="V W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
+        wrong("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,
+              """The values are right, but the gradient that reaches W is not: its rows were divided by their sums. These are 1
+              already, so nothing changes but the way back, which now runs through the sums as well."""),
     ),
     right=(
         right("at", formula("attend(weights, values)", "weights @ values")),

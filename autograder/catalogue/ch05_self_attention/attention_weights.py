@@ -9,7 +9,7 @@ from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, W
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
 from transformer_ref.model import attention
 
@@ -23,6 +23,12 @@ def attention_weights(Q: Tensor, K: Tensor) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_k: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, Tq, d_k, dtype=dtype), normal(g, B, Tk, d_k, dtype=dtype)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Every key is moved by the same large amount, so each query's scores are, and softmax must not see it."""
+    Q, K = inputs(g, 2, 4, 7, 6, dtype=torch.float64).arguments
+    return Case((Q, K + FAR))
 
 
 def large_scores(g: torch.Generator) -> Case:
@@ -56,13 +62,13 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
-        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 4, 7, 6)),
-        hidden("large scores", large_scores),
+        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 4, 7, 6), precise=far_away),
+        hidden("large scores", large_scores, says="±1,000 must not give NaN"),
     ),
     wrong=(
         wrong("no scaling", RIGHT.without(DIVISION), DIVIDE,
-              "The softmax sharpens what is too large, so the biggest weight takes nearly everything and little is left to "
-              "learn from.", quotes=times_too_large),
+              """(Or it comes after the softmax, and dividing each row by its sum undoes it.) The softmax sharpens what is too large,
+              so the biggest weight takes nearly everything and little is left to learn from.""", quotes=times_too_large),
         wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
               """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the square
               *root* of d_k, so that is what brings them back to about 1."""),
@@ -143,7 +149,10 @@ EXERCISE = Exercise(
               is."""),
         wrong("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
               "The queries were compared with themselves; K plays no part in your result."),
-        *usual_mistakes(RIGHT, detached=LEARN, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
+        wrong("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
+              "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. Take d_k from Q."),
+        *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES, viewed=SHAPES,
+                        rounded=DIVIDE, root="Q.shape[-1] ** 0.5", quotes_size=sizes),
     ),
     right=(
         right("at", RIGHT),

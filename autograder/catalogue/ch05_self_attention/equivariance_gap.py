@@ -9,7 +9,7 @@ from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import UNTOUCHED, hidden, normal, visible
+from autograder.catalogue.probes import FAR, hidden, normal, second_call, visible
 from transformer_ref.model import attention
 
 ORDER, SHAPES = sections("order shapes")
@@ -56,21 +56,25 @@ def moved(g: torch.Generator, length: int) -> Tensor:
             return perm
 
 
-def one_sided(g: torch.Generator, sign: float, dtype: torch.dtype = torch.float32) -> Case:
+def one_sided(g: torch.Generator, sign: float) -> Case:
     """Positions of which one stands far out, moved so that the largest gap has the given sign."""
     table = torch.cat([torch.rand(4, generator=g), torch.tensor([9.0])])
     perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing
-    return Case((position_aware((sign * table).to(dtype)), normal(g, 2, 5, 6, dtype=dtype), perm))
+    return Case((position_aware(sign * table), normal(g, 2, 5, 6), perm))
 
 
-def inputs(g: torch.Generator, f: Callable, batch: int, length: int, d_model: int) -> Case:
-    x = normal(g, batch, length, d_model)
+def inputs(
+    g: torch.Generator, f: Callable, batch: int, length: int, d_model: int, dtype: torch.dtype = torch.float32, far: float = 0.0
+) -> Case:
+    x = normal(g, batch, length, d_model, dtype=dtype)
     x[0] *= 0.1 if batch > 1 else 1.0  # so that the largest gap never lies in the first sentence alone
-    return Case((f, x, moved(g, length)))
+    return Case((f, x + far, moved(g, length)))
 
 
 def nothing_moved(g: torch.Generator) -> Case:
-    return Case((running_total, normal(g, 1, 4, 3), torch.arange(4)))
+    x = normal(g, 1, 4, 3)
+    x[0, 3] = x[0, 0]
+    return Case((running_total, x, torch.arange(4)))
 
 
 def your_gap(evidence: Evidence) -> str:
@@ -97,14 +101,15 @@ EXERCISE = Exercise(
         visible("attention does not know the order", attention_without_order, 6),
         visible("a function that adds a number to each position",
                 Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
-        hidden("other sizes", inputs, running_total, 3, 5, 7),
-        hidden("more sentences than words", inputs, running_total, 5, 4, 6),
-        hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5),
-        hidden("one sentence, nothing moved", nothing_moved),
-        hidden("the largest gap is negative", one_sided, -1.0),
-        hidden("float64", one_sided, 1.0, dtype=torch.float64),
-        hidden("nothing else is touched", inputs, running_total, 2, 5, 4, also=UNTOUCHED),
+        hidden("other sizes", inputs, running_total, 3, 5, 7, says="(B, T, D)"),
+        hidden("more sentences than words", inputs, running_total, 5, 4, 6, says="(B, T, D)"),
+        hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, says="a tuple"),
+        hidden("one sentence, two words alike, nothing moved", nothing_moved, says="(B, T, D)"),
+        hidden("the largest gap is negative", one_sided, -1.0, says="the largest absolute difference"),
+        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0, says="(B, T, D)"),
+        second_call(inputs, running_total, 2, 5, 4),
     ),
+    omits={"a length of one": "one word has no order"},
     wrong=(
         wrong("compared without permuting the outputs", RIGHT.but(AFTER, UNSHUFFLED), ORDER,
               """That is a gap for a *correct* attention: the two results hold the same rows in another order. Permute the
@@ -134,8 +139,8 @@ EXERCISE = Exercise(
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),
         wrong("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
-              """Your gap is always 0: f was not asked, or asked twice about the same words. A test that cannot fail tests
-              nothing."""),
+              """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or differences of
+              both signs were added up and cancel. A test that cannot fail tests nothing."""),
         wrong("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
               """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the words
               in their own order.""", quotes=your_gap),
@@ -146,6 +151,9 @@ EXERCISE = Exercise(
               "You returned True or False. A size is wanted: how large the largest difference is."),
         wrong("tuple not unpacked", RIGHT.but(UNPACKED, "result"), ORDER,
               "Your code stops when f returns a tuple, as SelfAttention does. Then its first item counts."),
+        wrong("tuple not unpacked, by a method", RIGHT.but(UNPACKED, "result").but(
+                  "first(f(x))[..., perm, :]", "first(f(x)).index_select(-2, perm)"), ORDER,
+              "Your code stops when f returns a tuple, as SelfAttention does: a tuple has no methods of a tensor. Its first item counts."),
         wrong("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
               "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f returns a tuple."),
         wrong("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,

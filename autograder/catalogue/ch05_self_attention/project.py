@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
 PARAMETERS, PROJECT, SHAPES = sections("parameters project shapes")
@@ -22,6 +22,12 @@ def project(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, T: int, D: int, d: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, T, D, dtype=dtype), normal(g, D, d, dtype=dtype), normal(g, d, dtype=dtype)))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Numbers around 100,000,000, which every column of W takes away again."""
+    x, matrix, b = inputs(g, 2, 4, 6, 5, dtype=torch.float64).arguments
+    return Case((x + FAR, matrix - matrix.mean(dim=0), b))
 
 
 def no_bias(g: torch.Generator, *shape: int, said: bool) -> Case:
@@ -45,9 +51,9 @@ EXERCISE = Exercise(
         visible("four words", Case((EMBEDDINGS[None], W), WORDS)),
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
         visible("two sentences, square W", Case((TWO_BY_TWO, SQUARE_W, torch.tensor([0.0, 10.0])))),
-        *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 1, 6, 1), common=(2, 4, 6, 5)),
-        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True),
-        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False),
+        *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 1, 6, 1), common=(2, 4, 6, 5), precise=far_away),
+        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True, says="or None"),
+        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False, says="b=None"),
     ),
     wrong=(
         wrong("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
@@ -90,7 +96,9 @@ EXERCISE = Exercise(
               one."""),
         wrong("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
               "Your numbers with a bias are off by exactly one more bias: it was added twice."),
-        *usual_mistakes(RIGHT, detached=PARAMETERS, float32=SHAPES, squeezed=SHAPES, quotes_size=sizes),
+        *usual_mistakes(RIGHT, arguments="x W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
+        wrong("b cut off from the gradient", RIGHT.but("+ b", "+ b.detach()"), PARAMETERS,
+              "The values are right, but no gradient reaches b: it was detached, so the bias could never be learned."),
     ),
     right=(
         right("at", """

@@ -7,7 +7,7 @@ from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, W
 from autograder.catalogue.exercise import Case, Exercise, Role
 from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
 from transformer_ref.model import attention
 
@@ -44,6 +44,15 @@ def inputs(
     x = normal(g, B, T, widths[0], dtype=dtype)
     x[0] *= first
     return Case((x,), construct=widths, weights=weights)
+
+
+def far_away(g: torch.Generator) -> Case:
+    """One number of every word is 100,000,000; it reaches the keys alone, all alike, and softmax must not see it."""
+    case = inputs(g, 2, 4, (7, 4, 6), dtype=torch.float64)
+    case.arguments[0][..., 0] = FAR
+    for role in ("query", "value"):
+        case.weights[role][0] = 0
+    return case
 
 
 FOUR_WORDS = Case((EMBEDDINGS[None],), WORDS, construct=(2, 3, 4), weights={
@@ -86,9 +95,9 @@ EXERCISE = Exercise(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
         # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
-        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6))),
-        hidden("large scores", inputs, 2, 5, (9, 4, 3), first=30.0, dtype=torch.float64),
-        hidden("the same in training", inputs, 2, 3, (5, 4, 8), also="training"),
+        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)), precise=far_away),
+        hidden("large scores", inputs, 2, 5, (9, 4, 3), first=30.0, dtype=torch.float64, says="must not give NaN"),
+        hidden("one word, in training", inputs, 2, 1, (5, 4, 8), also="training", says="no dropout"),
     ),
     wrong=(
         wrong("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"), PARAMETERS,
@@ -178,10 +187,18 @@ EXERCISE = Exercise(
         wrong("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), WHY_DIVIDE,
               "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
               quotes=row_sums),
+        wrong("the output divided", RIGHT.without(DIVISION).but("weights @ v,", "weights @ v / self.d_k ** 0.5,"), WHY_DIVIDE,
+              "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
         wrong("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
               """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
               is missing.""", quotes=columns),
-        *usual_mistakes(RIGHT, squeezed=SHAPES),
+        wrong("weights kept from the first call", RIGHT.after(V_LAYER, "self.A = None").but(SOFTMAX, """
+                  if self.A is None:
+                      self.A = torch.softmax(scores, dim=-1)
+                  weights = self.A"""), PARAMETERS,
+              """The weights of the first sentence were kept and used for the next one: what is set only `if self.A is None` is
+              never computed anew. Weights belong to a sentence; only the projections stay."""),
+        *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     right=(
         right("three Linears", RIGHT),

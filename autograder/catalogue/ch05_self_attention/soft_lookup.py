@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch05_self_attention.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 
 LOOKUP, PARAMETERS, SHAPES, STABLE = sections("lookup parameters shapes stable")
@@ -22,6 +22,20 @@ def soft_lookup(q: Tensor, keys: Tensor, values: Tensor, beta: float) -> Tensor:
 
 def entries(g: torch.Generator, n: int, d: int, d_v: int, beta: float, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, d, dtype=dtype), normal(g, n, d, dtype=dtype), normal(g, n, d_v, dtype=dtype), beta))
+
+
+def far_away(g: torch.Generator) -> Case:
+    """Every key is moved by the same large amount, so all scores are, and softmax must not see it."""
+    q, keys, values, beta = entries(g, 6, 5, 7, 0.8, dtype=torch.float64).arguments
+    return Case((q, keys + FAR, values, beta))
+
+
+def close_together(g: torch.Generator, beta: float) -> Case:
+    """Two keys that fit nearly alike, so that even a large beta does not single one out."""
+    q, keys, values, _ = far_apart(g, beta).arguments
+    best = (keys @ q).argmax()
+    keys[(best + 1) % 6] = keys[best] - 0.5 / beta * q / q.dot(q)
+    return Case((q, keys, values, beta))
 
 
 def far_apart(g: torch.Generator, beta: float) -> Case:
@@ -47,9 +61,10 @@ EXERCISE = Exercise(
     probes=(
         visible("three entries, beta 2", Case((QUERY, KEYS, VALUES, 2.0))),
         visible("six entries, beta 0.7", entries, 6, 5, 7, 0.7),
-        *usual_probes(entries, other=(4, 6, 3, 1.3), smallest=(1, 5, 7, 0.9), common=(6, 5, 7, 0.8)),
-        hidden("beta 0 gives the mean", entries, 6, 5, 7, 0.0),
-        hidden("a large beta is a dictionary", far_apart, 1000.0),
+        *usual_probes(entries, other=(4, 6, 3, 1.3), smallest=(1, 1, 7, 0.9), common=(6, 5, 7, 0.8), precise=far_away),
+        hidden("beta 0 gives the mean", entries, 6, 5, 7, 0, says="at β = 0 every entry counts alike"),
+        hidden("a large beta is a dictionary", far_apart, 1000.0, says="for a very large β only the best one does"),
+        hidden("two close keys and a large beta", close_together, 300.0, rtol=1e-2, says="score = β · (key · q)"),
     ),
     wrong=(
         wrong("beta after the softmax", RIGHT.but(SCORES, "keys @ q").but("shares @", "beta * shares @"), LOOKUP,
@@ -94,7 +109,15 @@ EXERCISE = Exercise(
               good fit.""", quotes=first),
         wrong("beta squared", RIGHT.but(SCORES, f"beta * {SCORES}"), LOOKUP,
               "beta entered twice: your answer is the one for beta squared.", quotes=first),
-        *usual_mistakes(RIGHT, float32=SHAPES),
+        *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
+        wrong("a dictionary from some beta on", RIGHT.before("return shares @ values", """
+                  if beta > 10:
+                      return values[scores.argmax()]"""), LOOKUP,
+              "For a large beta the best value came back alone. Where two keys fit nearly alike, both still count."),
+        wrong("beta 0 taken for none", RIGHT.but(SCORES, "(beta or 1) * (keys @ q)"), LOOKUP,
+              "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all entries count alike."),
+        wrong("beta limited", RIGHT.but(SCORES, "min(beta, 100) * (keys @ q)"), LOOKUP,
+              "A large beta was cut off at a limit. It is used as it comes: keys that fit nearly alike need a large one."),
     ),
     right=(
         right("at", formula("soft_lookup(query, k, v, sharpness)", "torch.softmax(sharpness * (k @ query), dim=0) @ v")),

@@ -10,9 +10,17 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import sections
-from autograder.catalogue.exercise import Case, EntryError, Section
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.exercise import Case, EntryError, Evidence, Section
+from autograder.catalogue.known_answers import (
+    answer,
+    formula,
+    in_place,
+    lost_an_axis_of_1,
+    right,
+    usual_mistakes,
+    wrong,
+)
+from autograder.catalogue.probes import FAR, PROMISED, SECOND_CALL, hidden, normal, usual_probes, visible
 
 RIGHT = answer("""
     def attend(W, V):
@@ -29,6 +37,22 @@ def test_an_answer_loses_its_margin_and_nothing_else():
 def test_a_change_replaces_what_stands_there_once():
     assert "mixed = V @ W" in RIGHT.but("W @ V", "V @ W")
     assert RIGHT.but("W @ V", "V @ W").but("return mixed", "return mixed.sum()").endswith("return mixed.sum()\n")
+
+
+def test_two_changes_of_one_answer_are_made_together_where_they_fit():
+    turned, summed = RIGHT.but("W @ V", "V @ W"), RIGHT.but("return mixed", "return mixed.sum()")
+    assert turned.together(summed) == RIGHT.but("W @ V", "V @ W").but("return mixed", "return mixed.sum()")
+    other_values = RIGHT.before("mixed = W @ V", "V = -V").ending_in(".detach()")
+    assert other_values.together(turned) == RIGHT.before("mixed = W @ V", "V = -V").ending_in(".detach()").but(
+        "W @ V", "V @ W"
+    )
+
+
+def test_changes_of_the_same_place_of_another_answer_or_of_nothing_are_not_made_together():
+    turned = RIGHT.but("W @ V", "V @ W")
+    assert turned.together(RIGHT.but("mixed = W @ V", "mixed = V")) is None
+    assert turned.together(formula("attend(W, V)", "W @ V").but("W @ V", "V @ W")) is None
+    assert turned.together(RIGHT) is None and turned.together(turned) is None
 
 
 @pytest.mark.parametrize(("old", "times"), [("W @ W", 0), ("mixed", 2)])
@@ -131,6 +155,43 @@ def test_the_usual_mistakes_are_those_that_were_given_a_section():
     ]
 
 
+def test_the_usual_mistakes_know_the_arguments_by_name():
+    known = usual_mistakes(RIGHT, arguments="W V", detached=HERE, single=HERE, viewed=HERE, rounded=HERE, root="W @ V")
+    sources = {each.name: each.source for each in known}
+    assert "    V = V.detach()\n    mixed = W @ V\n" in sources["V cut off from the gradient"]
+    assert "    W, V = W.float(), V.float()\n" in sources["single precision inside"]
+    assert "return mixed.to(dtype)" in sources["single precision inside"]
+    assert "    W = W.view(-1).view(W.shape)\n" in sources["view of what lies transposed"]
+    assert "mixed = int(W @ V)" in sources["root rounded"]
+
+
+def test_lines_are_put_first_in_a_function_and_in_the_forward_of_a_class():
+    assert RIGHT.beginning_with("a = 1", "b = 2").startswith("def attend(W, V):\n    a = 1\n    b = 2\n    mixed")
+    module = answer("""
+        class Attend(nn.Module):
+            def __init__(self):
+                super().__init__()
+
+            def forward(self, x):
+                return x
+    """)
+    assert module.beginning_with("x = x + 1").endswith("def forward(self, x):\n        x = x + 1\n        return x\n")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "lost"),
+    [
+        (torch.ones(3), torch.ones(1, 3), True),
+        (torch.ones(1, 3), torch.ones(1, 3, 1), True),
+        ((torch.ones(1, 2), torch.ones(3)), (torch.ones(1, 2), torch.ones(1, 3)), True),
+        (torch.zeros(3), torch.ones(1, 3), False),
+        (torch.ones(1, 1, 3), torch.ones(1, 3), False),
+    ],
+)
+def test_an_axis_of_1_that_is_lost_is_seen_in_whatever_spelling(got, expected, lost):
+    assert lost_an_axis_of_1(Evidence((), expected, got)) is lost
+
+
 def table(g: torch.Generator, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, rows, columns, dtype=dtype), rows))
 
@@ -158,8 +219,28 @@ def test_the_usual_probes_ask_for_sizes_precision_gradients_and_manners():
     in_memory, rows = drawn(probes["float64, transposed in memory"]).arguments
     assert in_memory.dtype == torch.float64 and not in_memory.is_contiguous() and rows == 2
     assert probes["gradients"].also == {"gradients"}
-    assert probes["nothing else is touched"].also == {"inputs", "state"}
-    assert all(probe.hidden for probe in probes.values())
+    assert all(probe.hidden and probe.says == PROMISED for probe in probes.values())
+    assert probes[SECOND_CALL].also == {"inputs", "state"}
+    again = drawn(probes[SECOND_CALL])
+    assert again.before[0].shape == again.arguments[0].shape and not again.before[0].equal(again.arguments[0])
+
+
+def test_other_sizes_hold_a_zero_and_the_first_row_twice_unless_an_entry_cannot_have_them():
+    def rows(**options) -> torch.Tensor:
+        probes = {probe.name: probe for probe in usual_probes(table, other=(4, 6), common=(2, 7), **options)}
+        return drawn(probes["other sizes"]).arguments[0]
+
+    assert rows()[0, 0] == 0 and rows()[0].equal(rows()[3]) and len(rows().unique(dim=0)) == 3
+    assert rows(zero=False)[0, 0] != 0 and len(rows(equal_rows=False).unique(dim=0)) == 4
+
+
+def test_what_float32_cannot_hold_is_asked_transposed_and_to_the_last_digit():
+    def far(g: torch.Generator) -> Case:
+        return Case((normal(g, 2, 3, dtype=torch.float64) + FAR,))
+
+    probes = {probe.name: probe for probe in usual_probes(table, other=(4, 6), common=(2, 7), precise=far)}
+    asked = probes["float64, transposed in memory"]
+    assert asked.rtol == 0 and not drawn(asked).arguments[0].is_contiguous() and drawn(asked).arguments[0].min() > 1e7
 
 
 ENTRY = catalogue.find("attend")

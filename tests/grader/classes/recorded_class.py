@@ -66,7 +66,7 @@ def replay(monkeypatch: pytest.MonkeyPatch, results: Mapping[str, Result]) -> Ca
                 yield results[submission.student]
 
     monkeypatch.setattr(run, "Pool", Pool)
-    monkeypatch.setattr(run, "Spares", lambda environment, count: contextlib.nullcontext())
+    monkeypatch.setattr(run, "Nursery", lambda environment, assignment: contextlib.nullcontext())
 
     def at(student: str, act: Callable[[], object]) -> None:
         acts[student] = act

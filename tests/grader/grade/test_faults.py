@@ -26,7 +26,7 @@ from sqlalchemy.engine import Engine
 
 from autograder import __main__ as command_line
 from autograder import course
-from autograder.grade import gradebook, journal, pool, worker
+from autograder.grade import gradebook, journal, nursery, pool, worker
 from autograder.grade.journal import Journals
 from autograder.grade.parcel import Batch, Result, Submission
 from autograder.inside import trees
@@ -382,35 +382,52 @@ def test_a_line_for_which_there_is_no_room_leaves_the_log_whole(tmp_path, monkey
 # --- workers, folders for them, and whoever reads what is said -------------------------------------------------------
 
 
-def test_without_room_for_temporary_files_no_worker_is_started_and_that_is_said(monkeypatch, tmp_path):
+@pytest.fixture
+def born(monkeypatch):
+    """A nursery whose workers sleep."""
+    sleeping = "nursery.serve(int(sys.argv[1]), lambda *_: time.sleep(999))"
+    program = f"import sys, time; from autograder.grade import nursery; {sleeping}"
+    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", program))
+    with nursery.Nursery({}) as started:
+        yield started
+
+
+def test_without_room_for_temporary_files_no_worker_is_started_and_that_is_said(born, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with pytest.raises(
-        course.CourseError, match=r"No worker can be started \(No such file.*TMPDIR names another place"
-    ):
-        pool.Worker({})
+    for start in (lambda: pool.Worker(born), lambda: nursery.Nursery({})):
+        with pytest.raises(
+            course.CourseError, match=r"No worker can be started \(No such file.*TMPDIR names another place"
+        ):
+            start()
 
 
-def test_with_too_many_open_files_no_worker_is_started_and_nothing_is_left(monkeypatch, tmp_path):
+def test_with_too_many_open_files_no_worker_is_started_and_nothing_is_left(born, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     descriptor = os.open(os.devnull, os.O_RDONLY)
     os.close(descriptor)
-    for spare in range(1, 4):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptor + spare, before[1]))
-        try:
-            with pytest.raises(course.CourseError, match="Too many open files"):
-                pool.Worker({})
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    for start in (lambda: pool.Worker(born), lambda: nursery.Nursery({})):
+        for spare in range(1, 4):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptor + spare, before[1]))
+            try:
+                with pytest.raises(course.CourseError, match="Too many open files"):
+                    start()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_that_hangs_is_ended_and_its_submission_tried_once_more(monkeypatch, tmp_path):
-    monkeypatch.setattr(pool, "PROGRAM", (sys.executable, "-c", "import time; time.sleep(999)"))
+def test_a_nursery_that_ends_at_once_is_named_with_its_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", "raise ImportError('torch is broken')"))
+    with nursery.Nursery({}) as stillborn, pytest.raises(course.CourseError, match="ImportError: torch is broken"):
+        pool.Worker(stillborn)
+
+
+def test_a_worker_that_hangs_is_ended_and_its_submission_tried_once_more(born, monkeypatch, tmp_path):
     monkeypatch.setattr(pool, "LONGEST_SECONDS", 0.2)
     monkeypatch.setattr(pool, "TIDY_SECONDS", 0.1)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pool.Pool(Batch("05", b"", {}, b"", {}), 1) as workers:
+    with pool.Pool(Batch("05", b"", {}, b"", {}), 1, born) as workers:
         (result,) = workers.grade([Submission("ann", tmp_path)])
     assert (result.failure, result.retry, result.attempts) == (pool.TOO_LONG, True, 2)
     assert list(tmp_path.iterdir()) == []

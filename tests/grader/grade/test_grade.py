@@ -13,7 +13,7 @@ import psutil
 import pytest
 from graded_class import NAMES, contents, files, grade, gradebook, logs, of
 
-from autograder.grade import pool
+from autograder.grade import nursery, pool
 from autograder.grade.gradebook import Classroom
 from autograder.grade.parcel import Result, Submission
 from autograder.prepare.sample_class import ASSIGNMENT, nbgrader
@@ -93,7 +93,7 @@ def test_the_summary_names_points_lateness_and_what_was_put_right(ours):
     assert "late: 1\n    einsum: 1.0 days, 30 points taken" in said
     assert "broken: The file is broken." in said
     rows = [line.split() for line in said.splitlines()]
-    assert ["attend", "4", "2.00", "50%", "50%"] in rows
+    assert ["self-attention", "8", "4.00", "50%", "50%"] in rows
 
 
 def test_without_a_terminal_progress_is_a_few_plain_lines(ours):
@@ -142,14 +142,15 @@ def test_points_given_by_hand_survive_a_regrade_as_in_nbgrader(regraded):
 
 def test_a_regrade_tells_which_grades_changed_and_why(regraded):
     _, ours, said = regraded
+    first = ASSIGNMENT.exercises[0]
     assert (
-        "grades changed by this regrade: 1\n    perfect, project: 1 -> 3 (the catalogue (ch05_self_attention) changed"
-        in said
-    )
+        f"grades changed by this regrade: 1\n    perfect, {first.id}: 1 -> {first.points:g} "
+        "(the catalogue (ch05_self_attention) changed"
+    ) in said
     changes = {event["student"]: event["changes"] for event in of(logs(ours)[-1], "graded")}
     assert changes["no-scaling"] == []
     ((cell, before, after, why),) = changes["perfect"]
-    assert (cell, before, after) == (CHECKS[0], 1.0, 3.0)
+    assert (cell, before, after) == (CHECKS[0], 1.0, first.points)
     assert why.startswith("the catalogue (ch05_self_attention) changed")
 
 
@@ -206,7 +207,7 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 results, assignment, points = pickle.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2], sys.argv[3:]
 
 class Pool:
-    def __init__(self, batch, size, spares): pass
+    def __init__(self, batch, size, nursery): pass
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def grade(self, submissions): return (results[each.student] for each in submissions)
@@ -245,7 +246,7 @@ AT = {
     "all but the end": lambda: setattr(run, "_end", die),
     "never": lambda: None,
 }
-run.Pool, run.Spares = Pool, lambda environment, count: contextlib.nullcontext()
+run.Pool, run.Nursery = Pool, lambda environment, assignment: contextlib.nullcontext()
 for number, point in enumerate(points):
     child = os.fork()  # the imports are made once
     if not child:
@@ -314,23 +315,30 @@ STAND_IN = """
 import os, signal, sys
 from multiprocessing.connection import Connection
 from pathlib import Path
+from autograder.grade import nursery
 from autograder.grade.parcel import Result
 
-line = Connection(int(sys.argv[1]))
-batch = line.recv()
-while True:
-    submission = line.recv()
-    seen = Path(batch.assignment, submission.student)
-    first = not seen.exists()
-    seen.touch()
-    if submission.student == "always" or submission.student == "once" and first:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if submission.student == "raises":
-        sys.exit("no space left on this machine")
-    if submission.student == "refused":
-        line.send("there is no sandbox here")
-    failure = "the database was locked" if submission.student == "unlucky" and first else ""
-    line.send(Result(submission.student, failure=failure))
+def work(descriptor, folder):
+    line = Connection(descriptor)
+    batch = line.recv()
+    while True:
+        submission = line.recv()
+        seen = Path(batch.assignment, submission.student)
+        first = not seen.exists()
+        seen.touch()
+        if submission.student == "always" or submission.student == "once" and first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if submission.student == "raises":
+            sys.exit("no space left on this machine")
+        if submission.student == "refused":
+            line.send("there is no sandbox here")
+        if submission.student == "orphan" and first:
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        failure = "the database was locked" if submission.student == "unlucky" and first else ""
+        line.send(Result(submission.student, failure=failure))
+
+nursery.serve(int(sys.argv[1]), work)
 """
 
 
@@ -339,10 +347,11 @@ def stand_in(monkeypatch, tmp_path):
     """Results of a pool of two whose workers do as the students' names say."""
     from autograder.grade.parcel import Batch
 
-    monkeypatch.setattr(pool, "PROGRAM", (sys.executable, "-c", STAND_IN))
+    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", STAND_IN))
 
     def graded(*students: str) -> dict[str, Result]:
-        with pool.Pool(Batch(str(tmp_path), b"", {}, b"", {}), 2) as workers:
+        batch = Batch(str(tmp_path), b"", {}, b"", {})
+        with nursery.Nursery({}) as born, pool.Pool(batch, 2, born) as workers:
             results = list(workers.grade(Submission(student, tmp_path) for student in students))
         assert sorted(result.student for result in results) == sorted(students)
         return {result.student: result for result in results}
@@ -369,6 +378,14 @@ def test_a_submission_that_kills_two_workers_is_a_failure_with_the_reason_and_th
     assert [results[name].failure for name in ("ann", "bob", "cem")] == [""] * 3
 
 
+def test_a_nursery_that_is_killed_costs_no_grade_and_the_workers_that_it_has_born_go_on(stand_in):
+    results = stand_in("ann", "orphan", "bob", "once", "cem")
+    assert {student: (result.failure, result.attempts) for student, result in results.items()} == {
+        **dict.fromkeys(("ann", "bob", "cem"), ("", 1)),
+        **dict.fromkeys(("orphan", "once"), ("", 2)),
+    }
+
+
 def test_a_worker_that_can_grade_nobody_stops_the_run(stand_in):
     from autograder.course import CourseError
 
@@ -380,7 +397,7 @@ def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(
     from autograder.grade import run
 
     class Failing:
-        def __init__(self, batch, size, spares):
+        def __init__(self, batch, size, nursery):
             pass
 
         def __enter__(self):

@@ -38,30 +38,45 @@ def dask(tmp_path):
         process.wait()
 
 
-def test_a_worker_killed_in_the_middle_costs_no_grade_and_each_is_recorded_once(ungraded, plain, dask, tmp_path):
+def test_neither_a_killed_run_nor_a_killed_worker_costs_a_grade_and_neither_leaves_a_process(
+    ungraded, plain, dask, tmp_path
+):
     course = graded_class.twin(tmp_path / "course", ungraded)
-    address = tmp_path / "scheduler.json"
+    address, soon = tmp_path / "scheduler.json", tmp_path / "soon.py"
+    soon.write_text("from autograder.grade import cluster\ncluster.IDLE_SECONDS = 2\n")
     dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(address))
-    workers = [
-        dask("worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
-        for _ in range(2)
-    ]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--dask", _address(address)],
-        cwd=course,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    while not (logs(course) and of(logs(course)[0], "graded")):
+    one = ("--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
+    workers = [dask("worker", *one, "--preload", str(soon)) for _ in range(2)]
+
+    def begun(*arguments: str) -> subprocess.Popen:
+        """A run of which the next submission has been graded."""
+        command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id, "--dask", _address(address), *arguments]
+        before = len(_graded(course))
+        running = subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        while len(_graded(course)) == before:
+            assert running.poll() is None, running.stdout.read()
+            time.sleep(0.02)
+        return running
+
+    def below(worker: subprocess.Popen) -> list[psutil.Process]:
+        return psutil.Process(worker.pid).children(recursive=True)
+
+    killed = begun()
+    while not (started := [process for worker in workers for process in below(worker)]):
+        time.sleep(0.02)
+    killed.kill()
+    killed.communicate()
+    assert psutil.wait_procs(started, timeout=60)[1] == []
+    assert all(worker.poll() is None for worker in workers)
+
+    running = begun("--resume")
+    while not (busy := next((worker for worker in workers if below(worker)), None)):
         assert running.poll() is None, running.stdout.read()
         time.sleep(0.02)
-    busy = next(worker for worker in workers if psutil.Process(worker.pid).children())
-    orphans = psutil.Process(busy.pid).children(recursive=True)
+    orphans = below(busy)
     os.kill(busy.pid, signal.SIGKILL)
     said, _ = running.communicate()
     assert running.returncode == 0, said
-    assert f"{len(NAMES)} of {len(NAMES)} graded" in said
     (events,) = logs(course)
     assert sorted(event["student"] for event in of(events, "graded")) == list(NAMES)
     assert of(events, "failed") == []
@@ -93,6 +108,10 @@ def test_what_travels_is_what_the_intake_reads_and_the_names_of_the_rest(tmp_pat
     assert there.name == folder.name
     found = {str(path.relative_to(there)): path.read_bytes() for path in there.rglob("*") if path.is_file()}
     assert found == {"self_attention (1).ipynb": b"\x00 anything", "data.csv": b"1,2", "more/film.mp4": b""}
+
+
+def _graded(course: Path) -> list[dict]:
+    return [event for events in logs(course) for event in of(events, "graded")]
 
 
 def _address(file: Path) -> str:

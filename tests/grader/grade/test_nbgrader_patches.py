@@ -2,6 +2,8 @@
 
 import gc
 import sqlite3
+import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -9,6 +11,7 @@ from nbgrader import api
 from nbgrader.nbgraderformat import common
 from sqlalchemy import exc
 
+from autograder import course
 from autograder.grade import nbgrader_patches
 
 
@@ -96,3 +99,18 @@ def test_a_long_class_leaves_no_objects_behind_in_the_process(address):
     graded(range(10))
     before = graded(range(10, 20))
     assert graded(range(20, 60)) - before < 40  # less than one for each of them
+
+
+def test_a_command_of_nbgrader_that_we_start_compiles_no_grammar_that_nothing_needs():
+    (python, *command), environment = course.nbgrader_command("--version")
+    done = subprocess.run([python, "-v", *command], env=environment, capture_output=True, text=True, check=True)
+    assert "import 'nbgrader.apps.nbgraderapp'" in done.stderr
+    assert "rfc3987_syntax" not in done.stderr
+
+
+def test_no_command_of_ours_compiles_it_either():
+    modules = "for module, _ in COMMANDS.values(): import_module(f'autograder.{module}')"
+    program = f"from importlib import import_module\nfrom autograder.__main__ import COMMANDS\n{modules}\n"
+    program += "import sys\nprint('jsonschema' in sys.modules, sys.modules['rfc3987_syntax'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "None"]

@@ -1,6 +1,7 @@
 """What a learner sees: the report of a check in their own notebook, and the teacher's `try`."""
 
 import json
+import linecache
 import subprocess
 import sys
 
@@ -8,22 +9,46 @@ import pytest
 import torch
 
 from autograder import __main__ as command_line
+from autograder import catalogue, course
 from autograder import check as check_module
-from autograder import course
+from autograder.judging import in_notebook
+from autograder.judging.diagnose import namespace_of
 
 ROOT = course.find_root()
 RIGHT = "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, dim=-1)\n"
+NAIVE = (
+    "def attention_weights(Q, K):\n    e = torch.exp(Q @ K.mT / Q.shape[-1] ** 0.5)\n"
+    "    return e / e.sum(-1, keepdim=True)\n"
+)
+RIGHT_SPACE, NAIVE_SPACE = namespace_of(RIGHT), namespace_of(NAIVE)
+
+
+def shown_numbers(report: str) -> list[str]:
+    """The row that should have come, and the one that did."""
+    lines = report.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if "✗ large scores" in line]
+    return lines[place : place + 3]
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Runs an answer and its check as two cells of a notebook would; returns (what check returned, what was printed)."""
-    monkeypatch.setattr(check_module, "_earned", {})
+    """Runs an answer and its check as two cells of a notebook would; returns (what check returned, what was printed).
 
-    def run(source: str, exercise: str = "attention-weights"):
-        namespace = {"torch": torch, "check": check_module.check, "progress": check_module.progress}
-        exec(compile(source, "<cell>", "exec"), namespace)
-        returned = eval(f"check({exercise!r})", namespace)
+    Without a source the check alone runs, on what the cell before it has defined.
+    """
+    monkeypatch.setattr(check_module, "_earned", {})
+    for state in ("_kept", "_failed"):
+        monkeypatch.setattr(in_notebook, state, {})
+    namespace = {
+        "torch": torch,
+        **{name: getattr(check_module, name) for name in ("check", "visible_check", "progress")},
+    }
+
+    def run(source: str, exercise: str = "attention-weights", check: str = "check"):
+        name = f"<cell {len(linecache.cache)}>"  # where Jupyter, too, finds the lines of a cell
+        linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+        exec(compile(source, name, "exec"), namespace)
+        returned = eval(f"{check}({exercise!r})", namespace)
         captured = capsys.readouterr()
         assert captured.err == ""
         return returned, captured.out
@@ -34,30 +59,131 @@ def run(monkeypatch, capsys):
 def test_a_right_answer_returns_none_so_that_nbgrader_validate_is_content(run):
     returned, report = run(RIGHT)
     assert returned is None
-    assert "3 of 3 visible points" in report
-    assert "5 more points are decided by hidden checks" in report
-    assert len(report.splitlines()) == 2
+    assert "8 of 8 points" in report and "6 of them on numbers that nobody prepared" in " ".join(report.split())
+    assert len(report.splitlines()) == 3
 
 
 def test_the_report_shows_what_was_seen_then_what_it_means_then_where_to_reread(run):
     returned, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT, dim=-1)\n")
     assert returned == 0.0 and type(returned) is float
     lines = report.splitlines()
-    assert lines[0].startswith("attention-weights") and lines[0].endswith("0 of 3 visible points so far")
+    assert lines[0].startswith("attention-weights") and lines[0].endswith("0 of 8 points")
     assert "  ✓ shape (1, 4, 4), dtype float32" in lines
     assert "  ✓ every query's weights sum to 1" in lines
     assert any('row "windows" should be 0.157 0.157 0.038 0.647' in line for line in lines)
     assert any("yours is 0.105 0.105 0.014 0.776" in line for line in lines)
     assert "square root of d_k is missing" in " ".join(report.split())
-    assert 'Reread 05, "Why divide?"' in report and "hint 1 of 3" in report
-    assert "hidden checks when it is graded" in lines[-1]
+    assert lines[-1] == '  Reread 05, "Why divide?"'  # the mistake is known: no hint could fit it better
 
 
-def test_a_local_check_never_asks_hidden_probes(run):
-    _, report = run(
-        "def attention_weights(Q, K):\n    return torch.exp(Q @ K.mT / Q.shape[-1] ** 0.5) / torch.exp(Q @ K.mT / Q.shape[-1] ** 0.5).sum(-1, keepdim=True)\n"
+# --- the whole check -------------------------------------------------------------------------------------------------
+
+
+def test_a_check_shows_a_failure_on_numbers_that_nobody_prepared_with_its_numbers_and_its_cause(run):
+    returned, report = run(NAIVE)
+    said = " ".join(report.split())
+    assert 3 < returned < 8 and f"{returned:.2f}".rstrip("0") in report.splitlines()[0]
+    assert "of 6 hidden checks pass, on numbers that nobody prepared. Not these:" in said
+    assert "✗ large scores" in said and "nan" in said and "the check passed in Q of shape" in said
+    assert "exp" in said and "when it is graded" not in said
+
+
+def test_the_same_numbers_come_until_an_answer_passes_on_them(run):
+    first, again = run(NAIVE)[1], run(NAIVE)[1]
+    assert shown_numbers(first) == shown_numbers(again) != []
+    run(RIGHT)
+    assert shown_numbers(run(NAIVE)[1]) != shown_numbers(first)
+
+
+def test_an_answer_made_for_the_numbers_it_was_shown_is_asked_others_at_once(run, monkeypatch):
+    run(NAIVE)
+    kept = in_notebook._kept["attention-weights"]
+    real = in_notebook.judge
+    asked = []
+
+    def judge(exercise, peer, key, findings, **named):
+        asked.append(key)
+        return real(
+            exercise, in_notebook.LocalPeer(RIGHT_SPACE if key == kept else NAIVE_SPACE), key, findings, **named
+        )
+
+    monkeypatch.setattr(in_notebook, "judge", judge)
+    returned, _ = run("")
+    assert asked[0] == kept != asked[1] and len(asked) == 2
+    assert returned < 8
+
+
+def test_the_visible_check_of_a_class_asks_no_hidden_probe_and_says_what_decides_the_rest(run):
+    returned, report = run(NAIVE, check="visible_check")
+    assert returned is None
+    assert "3 of 3 visible points so far" in report
+    assert "5 more points are decided by hidden checks when it is graded." in " ".join(report.split())
+
+
+def test_an_exercise_without_hidden_checks_counts_as_a_whole(run):
+    _, report = run("def predict_shapes():\n    return {}\n", "predict-shapes")
+    assert report.splitlines()[0].endswith("0 of 2 points")
+
+
+def test_whoever_checks_a_function_twice_without_running_its_cell_is_told(run):
+    told = "This is the same function as at your last check."
+    assert told not in run(NAIVE)[1]
+    assert told in run("")[1]
+    assert told not in run(NAIVE)[1]  # its cell was run
+
+
+def test_a_function_that_became_right_through_another_is_not_called_the_same(run):
+    run(
+        "def softmax(s):\n    return s\n\n\ndef attention_weights(Q, K):\n    return softmax(Q @ K.mT / Q.shape[-1] ** 0.5)\n"
     )
-    assert "3 of 3 visible points" in report
+    returned, report = run("def softmax(s):\n    return torch.softmax(s, -1)\n")
+    assert returned is None and "the same function" not in report
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        (
+            "def attention_weights(Q, K):\n    raise NotImplementedError\n",
+            "hint 1 of 3: look at the size of the scores",
+        ),
+        ("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / 1.3, -1)\n", "hint 1 of 3"),
+        ("def attention_weights(Q, K):\n    return (Q @ K.mT)[..., :2]\n", "hint 2 of 3 is a plan of shapes"),
+        ("def attention_weights(Q, K):\n    return Q @ K[0, :, 0, None]\n", "hint 2 of 3 is a plan of shapes"),
+        ("def attention_weights(Q, K):\n    return Q.soft\n", ""),
+        ("x = 1\n", ""),
+        ("def attention_weights(Q, K):\n    raise ValueError(Q)\n", ""),
+    ],
+)
+def test_a_hint_is_shown_where_it_fits(run, source, hint):
+    _, report = run(source)
+    said = " ".join(report.split())
+    assert hint in said if hint else "hint" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Q @ torch.cat([K, K], 1)", "In that line Q is (1, 4, 2) and K is (1, 4, 2). A @ B needs the last axis of A"),
+        ("Q[7] * K", "An axis of length n has the places 0 to n - 1"),
+        ("Q + K[..., :1].mT.expand(1, 1, 3)", "Shapes meet from the right"),
+        ("Q.reshape(7)", "In that line Q is (1, 4, 2). Which of these lengths"),
+        ("F.softmax(Q, -1)", "F comes from the first code cell of the notebook"),
+    ],
+)
+def test_an_error_says_which_shapes_met(run, line, words):
+    _, report = run(f"def attention_weights(Q, K):\n    return {line}\n")
+    assert words in " ".join(report.split())
+
+
+def test_two_known_mistakes_in_one_answer_are_both_named(run):
+    _, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n")
+    said = " ".join(report.split())
+    assert "Two mistakes that we know, made together, give exactly your results." in said
+    assert "divided by d_k itself" in said and "every key shares itself out" in said
+
+
+# --- what stops an answer --------------------------------------------------------------------------------------------
 
 
 def test_a_missing_function_is_named(run):
@@ -116,11 +242,35 @@ def test_a_check_leaves_random_state_dtype_and_gradient_mode_alone(run):
     assert torch.get_default_dtype() == torch.float32 and torch.is_grad_enabled()
 
 
-def test_progress_adds_up_what_was_checked(run, capsys):
+def test_progress_lists_every_exercise_of_the_notebook_and_says_what_is_next(run, capsys):
     run(RIGHT)
-    run("def attend(W, V):\n    return V\n", "attend")
+    run("def project(x, W):\n    return x\n", "project")
     check_module.progress()
-    assert "3 of 4 visible points" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    ids = list(catalogue.find_assignment("05_self_attention").exercise_ids)
+    assert [line.strip(" ✓·").split()[1] for line in lines[:-1]] == ids
+    assert [line[2] for line in lines[:-1]] == [
+        {"attention-weights": "✓", "project": "·"}.get(name, " ") for name in ids
+    ]
+    assert lines[ids.index("attention-weights")].endswith("8 of 8")
+    assert lines[0].endswith(f"0 of {catalogue.find(ids[0]).points:g}, not checked yet")
+    assert lines[-1].strip().endswith(f"of 30 points. Next: 05.1 {ids[0]}.")
+
+
+def test_progress_knows_the_notebook_by_what_it_defines_before_anything_was_checked(capsys, monkeypatch):
+    monkeypatch.setattr(check_module, "_earned", {})
+    begun = "def attend(x):\n    pass\n\n\nprogress()"
+    borrowed = {"__name__": "__main__", "progress": check_module.progress, "softmax": torch.softmax}
+    exec(begun, borrowed | {"linear_weights": check_module.check})
+    assert "05.1  attend" in capsys.readouterr().out
+    exec("progress()", borrowed)
+    assert "No check has been run in this session yet." in capsys.readouterr().out
+
+
+def test_progress_says_what_grading_decides_where_only_visible_checks_were_run(run, capsys):
+    run(NAIVE, check="visible_check")
+    check_module.progress()
+    assert "  ✓ 05.2  attention-weights  3 of 3, 5 more when it is graded" in capsys.readouterr().out
 
 
 def test_importing_check_imports_no_catalogue_and_no_reference():

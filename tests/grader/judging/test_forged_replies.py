@@ -167,6 +167,16 @@ def test_a_line_that_is_no_number_is_none():
     assert "ValueError" in render(verdict) and "at your line" not in render(verdict)
 
 
+@pytest.mark.parametrize(
+    "shapes",
+    [3, [3], [["K"]], [["K", 3]], [[3, [1]]], [["K", [1.5]]], [["K", [-1]]], [["K", [10**30]]], [["K", [1] * 99]]],
+)
+def test_shapes_that_are_none_are_not_said(shapes):
+    error = {"type": "IndexError", "message": "no", "line": 1, "source": "K[9]", "kinds": [], "shapes": shapes}
+    verdict = judged(catalogue.find("attention-weights"), lambda reply: reply if "kinds" in reply else {"error": error})
+    assert "In that line" not in render(verdict)
+
+
 def calls(arguments: list) -> tuple[int, list]:
     """How often a function that was handed over ran before it was refused, and what came back."""
     ran = []

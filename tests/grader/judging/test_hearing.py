@@ -6,7 +6,7 @@ import pytest
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Evidence
-from autograder.judging.diagnose import namespace_of
+from autograder.judging.diagnose import TWO, diagnose, namespace_of
 from autograder.judging.judge import Hearing, draw_key, judge
 from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalPeer, PeerGone
@@ -43,6 +43,36 @@ def test_the_first_part_asks_the_visible_probes_and_the_second_the_hidden_ones_o
     assert not hearing.waits
     assert (first.asked, second.asked, third.asked) == (len(EXERCISE.visible), len(EXERCISE.hidden), 0)
     assert hearing.verdict().points == EXERCISE.points
+
+
+UNSTABLE = (
+    "def attention_weights(Q, K):\n    e = torch.exp(Q @ K.mT / Q.shape[-1] ** 0.5)\n"
+    "    return e / e.sum(-1, keepdim=True)\n"
+)
+
+
+def test_grading_discloses_no_hidden_outcome_and_a_learners_own_check_all_of_them():
+    for disclosed in (False, True):
+        verdict = judge(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=disclosed)
+        assert {outcome.secret for outcome in verdict.outcomes if outcome.probe.hidden} == {not disclosed}
+        assert not any(outcome.secret for outcome in verdict.outcomes if not outcome.probe.hidden)
+        assert ("yours is" in render(verdict)) == disclosed
+        assert ("Hidden checks passed: 5 of 6." in render(verdict)) == (not disclosed)
+
+
+def test_points_are_the_same_whether_hidden_checks_are_disclosed_or_not():
+    verdicts = [judge(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=each) for each in (False, True)]
+    assert verdicts[0].points == verdicts[1].points and verdicts[0].misconception is verdicts[1].misconception
+
+
+def test_two_mistakes_at_once_need_two_failures_that_they_explain():
+    source = "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n"
+    outcomes = judge(EXERCISE, LocalPeer(namespace_of(source)), KEY).outcomes
+    failed = [outcome for outcome in outcomes if not outcome.passed]
+    found, evidence = diagnose(EXERCISE, outcomes)
+    assert TWO in found.message and evidence is None
+    assert found.name in [known.name for known in EXERCISE.wrong]  # reports count it under the first one
+    assert diagnose(EXERCISE, failed[:1]) is None
 
 
 def test_a_side_that_is_lost_in_the_second_part_costs_nothing_of_the_first():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.probes import SECOND_CALL
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.noticed import Noticed, notice
@@ -86,11 +87,28 @@ def test_right_for_the_sizes_of_the_example_alone():
 
 
 @pytest.mark.parametrize(
+    ("key", "kind"),
+    [("tuple(V.shape)", "kept"), ("(V.shape, V.dtype)", "kept")],
+)
+def test_an_answer_to_an_earlier_call_is_seen(key, kind):
+    source = f"SEEN = {{}}\ndef attend(W, V):\n    return SEEN.setdefault({key}, W @ V)\n"
+    assert kind in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+def test_what_fails_only_at_a_second_call_is_seen():
+    names = [probe.name for probe in ATTEND.probes]
+    call = names.index(SECOND_CALL) + 2  # counted from 1, and the call before it
+    source = f"CALLS = []\ndef attend(W, V):\n    CALLS.append(V)\n    return W @ V + (len(CALLS) == {call})\n"
+    assert "a second call" in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+@pytest.mark.parametrize(
     ("condition", "kind"),
     [
         ("1 in W.shape", "an axis of size 1"),
         ("V.dtype == torch.float64", "float64"),
-        ("not V.is_contiguous()", "transposed in memory"),
+        ("V.view(-1).sum() != V.sum()", "transposed in memory"),
+        ("V.max() > 1e6", "lost digits"),
         ("V.requires_grad", "another gradient"),
     ],
 )

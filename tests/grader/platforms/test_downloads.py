@@ -26,7 +26,7 @@ from downloads_class import (
 from autograder import __main__ as command_line
 from autograder.course import CourseError
 from autograder.intake import take_in
-from autograder.platforms import archives, collect, downloads
+from autograder.platforms import archives, collect, downloads, roster
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
@@ -98,6 +98,44 @@ def test_work_of_a_group_goes_to_each_of_its_members(folder):
     )
     found = taken(folder, {"Team A_77_assignsubmission_file/" + NOTEBOOK: "ours"}, folder / "g.csv")
     assert found == {"ada": {NOTEBOOK: "ours"}, "bob": {NOTEBOOK: "ours"}}
+
+
+GROUPS = (
+    "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id,group_id\n"
+    "Ada Lovelace,501,ada,ada@uni.example,A,Team_7: ünder,9,\n"
+    "Bob O'Neill,502,bob,,A,Team_7: ünder,9,\n"
+    "Zoya,503,zoya,,A,Alone,10,\n"
+    "Eve,504,eve,,A,,,\n"
+)
+GRADEBOOK = 'Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",501,ada,,A\n"O\'Neill, Bob",502,bob,,A\n'
+OF_TEAM, OF_ADA = f"team_7ünder_LATE_502_98765_{NOTEBOOK}", f"lovelaceada_501_98760_{NOTEBOOK}"
+
+
+@pytest.mark.parametrize("with_gradebook", [True, False])
+def test_work_of_a_group_in_canvas_goes_to_each_member_under_their_own_number(folder, with_gradebook):
+    (folder / "groups.csv").write_text(GROUPS)
+    (folder / "gradebook.csv").write_text(GRADEBOOK)
+    given = [folder / "groups.csv", *([folder / "gradebook.csv"] if with_gradebook else [])]
+    files = {OF_TEAM: "ours", f"alone_503_98766_{NOTEBOOK}": "hers", f"malloryeve_504_98767_{NOTEBOOK}": "Eve's"}
+    collect.collect(results.directory(folder), ASSIGNMENT.id, [zipped(folder / "group.zip", files), *given])
+    wanted = {"ada": "ours", "bob": "ours", "zoya": "hers", "eve": "Eve's"}
+    assert submitted(folder) == {student: {NOTEBOOK: text} for student, text in wanted.items()}
+    students = roster.register(folder, ASSIGNMENT.id).students
+    assert {name: students[name].number for name in ("ada", "bob")} == {"ada": "501", "bob": "502"}
+    assert students["ada"].files == students["bob"].files == {NOTEBOOK: OF_TEAM}
+
+
+def test_what_a_member_of_a_group_hands_in_alone_stays_theirs(folder):
+    (folder / "groups.csv").write_text(GROUPS)
+    assert taken(folder, {OF_ADA: "mine"}, folder / "groups.csv") == {"ada": {NOTEBOOK: "mine"}}
+
+
+def test_without_the_table_of_groups_a_name_that_is_not_the_student_s_is_pointed_out(folder):
+    (folder / "gradebook.csv").write_text(GRADEBOOK)
+    team = OF_TEAM.replace("team_7", "team")
+    said = take(folder, {team: "ours", OF_ADA: "mine"}, folder / "gradebook.csv").remarks
+    assert [line for line in said if "--groups" in line and "teamünder" in line and "(bob)" in line]
+    assert not [line for line in said if "--groups" in line and "(ada)" in line]
 
 
 def test_two_people_of_one_name_are_told_apart_or_left_to_the_teacher(folder):

@@ -1,0 +1,103 @@
+"""What book/extension adds to a page: times, numbers of formulas, names of folds, references, predictions."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from autograder import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
+
+
+@pytest.fixture(scope="module")
+def reading_time():
+    sys.path.append(str(ROOT / "book" / "extension"))
+    import reading_time
+
+    return reading_time
+
+
+def test_words_code_and_figures_take_time_and_folded_code_takes_none(reading_time):
+    page = "---\nkernelspec: x\n---\n\n(label)=\n# A title\n\n:::{note} Four words more here\nand $x$ too\n:::\n"
+    assert reading_time.contents(page) == (2 + 4 + 3, 0, 0)
+    cell = "```{code-cell} python\n%sprint(1)\n\nprint(2)\n```\n"
+    assert reading_time.contents(cell % "") == (0, 2, 0)
+    assert reading_time.contents(cell % ":tags: [hide-cell]\n") == (0, 0, 0)
+    assert reading_time.contents(cell % ":tags: [hide-input]\n") == (0, 0, 1)
+    assert reading_time.contents("$$\nx\n$$ (eq-x)\n")[2] == 1
+    assert reading_time.minutes_to_read("word " * reading_time.WORDS * 5) == 5
+    assert reading_time.minutes_to_read("word " * (reading_time.WORDS * 5 + 1)) == 10
+
+
+@every_chapter
+def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, reading_time, chapter):
+    said = " ".join(book.soup(chapter).select_one(".chapter-facts").get_text().split())
+    reading, solving, points = map(
+        int, re.search(r"(\d+) minutes to read, (\d+) for \w+ exercises \((\d+)", said).groups()
+    )
+    exercises = catalogue.find_assignment(chapter).exercises
+    assert (solving, points) == (sum(e.minutes for e in exercises), sum(e.points for e in exercises))
+    shown = BeautifulSoup(str(book.soup(chapter).select_one("article")), "html.parser")
+    for node in shown.select(".cell, script, mjx-container, .widget"):
+        node.decompose()
+    at_least = len(shown.get_text().split()) / 250  # minutes for a fast reader, who skips all code
+    assert at_least < reading < 4 * at_least
+
+
+@every_chapter
+def test_formulas_are_numbered_within_their_chapter(book, chapter):
+    number = int(chapter[:2])
+    shown = [node.get_text().rstrip("#") for node in book.soup(chapter).select(".eqno")]
+    assert shown == [f"({number}.{place})" for place in range(1, len(shown) + 1)]
+
+
+@every_chapter
+def test_a_reference_to_a_formula_names_it_and_leads_to_it(book, chapter):
+    page = book.soup(chapter)
+    for link in page.select("a.reference.internal[href*='#equation-']"):
+        (target,) = page.select(f"[id='{link['href'].split('#')[1]}']")
+        number = target.select_one(".eqno").get_text().rstrip("#").strip("()")
+        assert link.get_text() == f"Formula {number}"
+
+
+def test_a_fold_says_what_it_hides_and_a_screen_reader_hears_the_same(book):
+    for name in book.pages():
+        for summary in book.soup(name).select("summary"):
+            assert not summary.get("aria-label")
+            assert summary.get_text(strip=True) and "code cell" not in summary.get_text()
+
+
+def test_references_stand_in_the_order_of_their_authors_under_the_names_they_are_cited_by(book):
+    page = book.soup("references")
+    listed = {node["id"]: node.select_one(".label").get_text().strip("[] \n") for node in page.select(".citation[id]")}
+    assert len(listed) > 25 and len(set(listed.values())) == len(listed)
+    plain = [label.replace("ï", "i").replace("ó", "o").casefold() for label in listed.values()]
+    assert plain == sorted(plain)
+    cited = 0
+    for name in book.pages():
+        for link in book.soup(name).select("a[href*='#id'][href*='references.html']"):
+            label = listed[link["href"].split("#")[1]]
+            assert label.endswith(" ".join(link.get_text().split())), f"{name}: {link.get_text()} leads to [{label}]"
+            cited += 1
+    assert cited > 40
+
+
+def test_the_landing_page_and_the_road_name_the_same_chapters_and_questions(book):
+    cards = {}
+    for row in book.soup("index").select(".course-map ol"):
+        for place, card in enumerate(row.select("li"), start=int(row["start"])):
+            question = card.find("span").get_text(strip=True)
+            title = card.get_text(" ", strip=True).removesuffix(question).strip()
+            cards[place] = (title, question, bool(card.find("a")), card["class"][0])
+    for stop in book.soup("00_start_here").select(".course-road li"):
+        number, question = stop.find("b").get_text(), stop.find("span").get_text(strip=True)
+        title = stop.get_text(" ", strip=True).removeprefix(number).removesuffix(question).strip()
+        assert (title, question, bool(stop.find("a"))) == cards[int(number)][:3]
+    published = {int(page[:2]) for page in CHAPTERS}
+    assert {place for place, card in cards.items() if card[2]} == published
+    assert {place for place, card in cards.items() if card[3] == "open"} == published

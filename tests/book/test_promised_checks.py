@@ -1,0 +1,175 @@
+"""What a page or a notebook says that a check asks is what the check asks.
+
+Whoever writes such a sentence adds it to PROMISES, with what must be true of the cases; ANY_CHECK holds what is said of
+every check. A sentence that is in neither fails, and so does an entry that nobody says any more.
+"""
+
+import functools
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Case
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = re.compile(
+    r"\bchecks? (?:for [\d.]+ |of [\d.]+ |will |does not |never |cells? )*"
+    r"(?:send|hand|call|ask|use|has|have|draw|make|count|cop(?:y|ies)|look|allow|show|name|say|try|trie|compare|give|feed|contain)"
+    r"|\bcheck's\b|\bin the checks\b|\bof the hidden ones\b"
+)
+
+
+def shapes(case: Case) -> list[tuple[int, ...]]:
+    return [tuple(value.shape) for value in case.arguments if isinstance(value, torch.Tensor)]
+
+
+def numbers(case: Case) -> torch.Tensor:
+    return torch.cat([v.flatten().double() for v in case.arguments if isinstance(v, torch.Tensor)])
+
+
+def different_letters_differ(case: Case) -> bool:
+    (left, right) = shapes(case)
+    return len({*left, *right}) == 4  # batch, rows, common, columns
+
+
+def any_of(*questions):
+    """Whether for each question there is a case that answers it with yes."""
+    return lambda cases: all(any(asks(case) for case in cases) for asks in questions)
+
+
+def first(asks):
+    return lambda cases: asks(cases[0])
+
+
+def place(case: Case) -> bool:
+    """Each number says where it stands: 123 is sentence 1, word 2, feature 3."""
+    (x,) = case.arguments
+    return x.tolist() == [[[100 * b + 10 * t + d for d in range(4)] for t in range(3)] for b in range(2)]
+
+
+def has_generator(case: Case) -> bool:
+    return any(isinstance(value, torch.Generator) for value in case.arguments)
+
+
+def all_weights_given(cases: list[Case]) -> bool:
+    return all(case.weights and case.construct for case in cases)
+
+
+PROMISES = {  # part of the sentence -> exercise, and what must be true of its cases
+    "Different letters may be different, and the checks make sure": ("batch-matmul", any_of(different_letters_differ)),
+    "The check's first pair is the one above": (
+        "batch-matmul",
+        first(lambda case: case.arguments[0].tolist() == [[[1, 2], [3, 4]], [[1, 0], [0, 2]]]),
+    ),
+    "The visible check has 2 rows of 3": ("row-normalize", first(lambda case: shapes(case) == [(2, 3)])),
+    "One of the hidden ones is square": ("row-normalize", any_of(lambda case: len({*shapes(case)[0]}) == 1)),
+    "The check's numbers say where they were": ("swap-batch-time", first(place)),
+    "The check uses numbers that say where they were": ("swap-batch-time", first(place)),
+    "The checks will hand you another vocabulary": ("encode-decode", any_of(lambda case: "I" not in case.arguments[1])),
+    "in the checks 0 is a real word": (
+        "pad-batch",
+        any_of(lambda case: case.arguments[1] != 0 and any(0 in map(int, sentence) for sentence in case.arguments[0])),
+    ),
+    "single vectors, stacks, deeper stacks, and a stack against a single vector": (
+        "dot",
+        any_of(
+            *(
+                lambda case, axes=axes: [len(shape) for shape in shapes(case)] == axes
+                for axes in ([1, 1], [2, 2], [3, 3], [2, 1])
+            )
+        ),
+    ),
+    "the check for 03.3 looks at it": (
+        "score-std",
+        any_of(has_generator),
+    ),
+    r"The check sends $\pm 1000$ in one tensor, a score of $-\infty$, and three axes": (
+        "softmax",
+        any_of(
+            lambda case: numbers(case).min() < -900 and numbers(case).max() > 900,
+            lambda case: bool(numbers(case).isneginf().any()),
+            lambda case: len(shapes(case)[0]) == 3,
+        ),
+    ),
+    "The check calls it with $T_q = 4$, $T_k = 6$, $d_k = 5$": (
+        "attention-weights",
+        any_of(lambda case: [shape[1:] for shape in shapes(case)] == [(4, 5), (6, 5)]),
+    ),
+    r"The check for 05.2 hands you scores of $\pm 1000$": (
+        "attention-weights",
+        any_of(
+            lambda case: (case.arguments[0] @ case.arguments[1].mT).max() > 900,
+            lambda case: (case.arguments[0] @ case.arguments[1].mT).min() < -900,
+        ),
+    ),
+    "The check counts your parameters, copies weights in and compares": (
+        "self-attention",
+        all_weights_given,
+    ),
+    "The check copies its own weights into yours": (
+        "self-attention",
+        all_weights_given,
+    ),
+    "Random numbers, so yours differ a little; the check allows for that": (
+        "score-std",
+        lambda cases: all(probe.rtol >= 0.01 for probe in catalogue.find("score-std").probes),
+    ),
+    "The check names the first line that is not right": (
+        "predict-shapes",
+        lambda cases: all(probe.quiz for probe in catalogue.find("predict-shapes").probes),
+    ),
+    "as the check of 00.3 does": ("swap-batch-time", first(place)),
+}
+ANY_CHECK = (  # said of every check
+    "what a check says",
+    "What a check says",
+    "The check looks at the function that the kernel knows",
+    "The checks look at what comes back",
+    "The check looks at what your code",
+    "The check says so, and does not guess",
+    "there the check does not ask for another",
+    "Five exercises, one contract, and a check that looks at it",
+    "the check had passed in",
+    "Your own check draws them on the spot and shows them",
+    "then the check says so.) Each exercise stands on its own",
+)
+
+
+@functools.cache
+def prose() -> dict[str, str]:
+    """What pages and notebooks say, without their code and their tables, each as one line."""
+    said = {}
+    for path in sorted((ROOT / "book").glob("*.md")):
+        said[path.name] = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        said[path.name] = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return {name: " ".join(re.sub(r"^\|.*$", "", text, flags=re.M).split()) for name, text in said.items()}
+
+
+@pytest.mark.parametrize("said", PROMISES)
+def test_a_check_asks_what_a_page_promises(said):
+    exercise_id, holds = PROMISES[said]
+    assert any(said in text for text in prose().values()), "nobody says this any more"
+    cases = [probe.draw(torch.Generator().manual_seed(1)) for probe in catalogue.find(exercise_id).probes]
+    assert holds(cases)
+
+
+def test_no_page_promises_what_is_not_held_against_the_checks():
+    known = (*PROMISES, *ANY_CHECK)
+    loose = []
+    for name, text in prose().items():
+        for sentence in re.split(r"(?<=[.!?:])\s", text):
+            if VERBS.search(sentence) and not any(each.partition(":")[0] in sentence for each in known):
+                loose.append(f"{name}: {sentence}")
+    assert not loose
+
+
+def test_a_promise_that_no_case_keeps_is_found():
+    exercise_id, holds = PROMISES["One of the hidden ones is square"]
+    cases = [probe.draw(torch.Generator().manual_seed(1)) for probe in catalogue.find(exercise_id).probes]
+    assert not holds([case for case in cases if len(set(shapes(case)[0])) > 1])

@@ -1,0 +1,55 @@
+"""What graded answers are asked: the same of every exercise unless its entry says why not, and nothing unannounced."""
+
+import json
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue import defaults
+from autograder.catalogue.exercise import Case
+from autograder.catalogue.probes import PROMISED
+from autograder.prepare.sample_class import ROOT
+
+HIDDEN = [(a, exercise) for a in catalogue.ASSIGNMENTS for exercise in a.exercises if exercise.hidden]
+by_id = pytest.mark.parametrize(("assignment", "exercise"), HIDDEN, ids=lambda value: value.id)
+
+
+@by_id
+def test_an_entry_asks_every_default_or_gives_the_reason(assignment, exercise):
+    cases = [probe.draw(torch.Generator().manual_seed(1)) for probe in exercise.hidden]
+    assert set(exercise.omits) == set(defaults.DEFAULTS) - defaults.asked(cases)
+    assert all(exercise.omits.values())
+
+
+@by_id
+def test_what_a_hidden_probe_asks_stands_in_the_task(assignment, exercise):
+    path = ROOT / "exercises" / assignment.id / f"{assignment.notebook}.ipynb"
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    told = " ".join(f"{cells[f'{exercise.id}-task']} {cells[exercise.id]}".split())
+    asked = {probe.name: probe.says for probe in exercise.hidden if probe.says != PROMISED}
+    assert {name: says for name, says in asked.items() if not says or says not in told} == {}
+
+
+@pytest.mark.parametrize(
+    ("case", "default"),
+    [
+        (Case((torch.ones(1, 3),)), "a batch of one"),
+        (Case((["a"],)), "a batch of one"),
+        (Case((torch.ones(3, 1),)), "a length of one"),
+        (Case((torch.ones(3),), before=(torch.ones(3),)), "a second call"),
+        (Case((torch.tensor([1e8], dtype=torch.float64),)), "precision"),
+        (Case(([2**24 + 1],)), "precision"),
+        (Case(({"a": 0},)), "falsy values"),
+        (Case((None,)), "falsy values"),
+        (Case((["a", "b", "a"],)), "repeated items"),
+        (Case((torch.tensor([[1, 2], [3, 4], [1, 2]]),)), "repeated items"),
+    ],
+)
+def test_a_default_is_seen_in_what_is_drawn(case, default):
+    assert default in defaults.asked([case])
+
+
+def test_a_case_of_other_values_asks_no_default():
+    x = torch.tensor([[1.5, 2.5], [3.5, 4.5]], dtype=torch.float64)
+    assert defaults.asked([Case((x, 3, True, [5, 6], "aa"))]) == set()
