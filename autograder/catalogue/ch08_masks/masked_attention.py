@@ -8,7 +8,7 @@ from autograder.catalogue.ch05_self_attention.shared import FUSED
 from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import GRADIENTS, UNTOUCHED, hidden, normal, turned, visible
+from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import row, row_sums
 from transformer_ref.model import attention
 
@@ -131,6 +131,7 @@ def hides_by(constant: str) -> str:
 EXERCISE = Exercise(
     id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
     reference=masked_attention, section=SCORES, forbidden=FUSED,
+    omits={"precision": "a share has the same seven digits in either precision"},
     probes=(
         visible("four words, causal", Case((RUNNING, RUNNING, RUNNING, PAST), WORDS),
                 laws=(Law("hidden words get exactly 0", hidden_is_zero),)),
@@ -139,15 +140,15 @@ EXERCISE = Exercise(
         visible("scores around -200", low_scores),
         visible("scores around -20,000", very_low_scores),
         visible("float16", half, rtol=1e-2, atol=3e-3),
-        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6),
-        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2),
-        hidden("a mask of two axes", causal),
-        hidden("no mask", no_mask),
-        hidden("what is hidden does not matter", poisoned),
-        hidden("nobody to look at", nobody),
-        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS),
-        hidden("float64, transposed in memory", turned_in_memory),
-        hidden("nothing else is touched", inputs, 2, 3, 4, 5, 4, 5, also=UNTOUCHED),
+        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6, says=PROMISED),
+        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2, says=PROMISED),
+        hidden("a mask of two axes", causal, says="broadcasts to (B, h, Tq, Tk)"),
+        hidden("no mask", no_mask, says="None allows everything"),
+        hidden("what is hidden does not matter", poisoned, says="not even a value of a million"),
+        hidden("nobody to look at", nobody, says="A query that may look at **nobody** gets zeros"),
+        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS, says="no gradient is NaN"),
+        hidden("float64, transposed in memory", turned_in_memory, says=PROMISED),
+        second_call(inputs, 2, 3, 4, 5, 4, 5),
     ),
     wrong=(
         wrong("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
