@@ -66,7 +66,7 @@ def test_the_painted_mask_gives_the_weights_of_the_reference(chapter, preset):
     widget.get_by_role("button", name=preset).click()
     truth = [text == "T" for text in widget.locator(".painter td button").all_inner_texts()]
     for polarity in ("may attend", "forbidden"):
-        widget.get_by_text(polarity, exact=True).click()
+        widget.get_by_label(polarity, exact=True).check()
         mask = torch.tensor(truth).view(4, 4)
         found = explicit_attention(X, X, X, mask=mask if polarity == "may attend" else ~mask)
         tables = [
@@ -80,9 +80,9 @@ def test_the_painted_mask_gives_the_weights_of_the_reference(chapter, preset):
 @pytest.mark.browser
 def test_the_two_wrong_ways_are_told_in_the_painter(chapter):
     widget = chapter.locator("#W08a")
-    widget.get_by_text("shares × 0").click()
+    widget.get_by_label("shares × 0").check()
     expect(widget.locator("output")).to_contain_text("Row sums 0.221, 0.500, 0.835, 1.000")
-    widget.get_by_text("scores × 0").click()
+    widget.get_by_label("scores × 0").check()
     expect(widget.locator("output")).to_contain_text("6 hidden cells get a share, 0.199 at most")
 
 
@@ -109,9 +109,9 @@ def test_a_mask_is_stretched_as_torch_stretches_it_or_is_an_error(chapter):
         "(B, T)": real,
     }
     for heads in (2, 3):
-        widget.get_by_text(str(heads), exact=True).click()
+        widget.get_by_label(str(heads), exact=True).check()
         for shape, mask in masks.items():
-            widget.get_by_text(shape, exact=True).click()
+            widget.get_by_label(shape, exact=True).check()
             shown = [text == "T" for text in widget.locator(".tables td").all_inner_texts()]
             try:
                 expected = mask.expand(2, heads, 4, 4).flatten().tolist()

@@ -85,3 +85,30 @@ def test_a_mistake_made_after_the_training_leaves_the_loss_as_it_is_and_spoils_t
     found, sound = RECORD["faults"][name], RECORD["faults"][laboratory.SOUND]
     assert hiding.of_seeds(found, "loss") == hiding.of_seeds(sound, "loss")
     assert hiding.hiding(found, sound) == hiding.TRANSLATIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    {
+        "no causal mask": hiding.BETTER,
+        "mask after the softmax": hiding.BETTER,
+        "scores times mask": hiding.BETTER,
+        "divided by d_k": hiding.UNSEEN,
+        "no padding mask": hiding.UNSEEN,
+        "no scaling": hiding.LOSS,
+    }.items(),
+)
+def test_the_page_says_of_a_mistake_what_its_record_shows(name, group):
+    assert hiding.hiding(RECORD["faults"][name], RECORD["faults"][laboratory.SOUND]) == group
+
+
+def test_most_of_what_lowers_the_loss_lets_a_word_see_what_it_is_to_predict():
+    sound = RECORD["faults"][laboratory.SOUND]
+    better = [fault for fault in FAULTS if hiding.hiding(RECORD["faults"][fault.name], sound) == hiding.BETTER]
+    leaking = [fault for fault in better if fault.test == "later_words_change_nothing"]
+    assert len(leaking) > len(better) / 2
+
+
+def test_without_a_padding_mask_some_translations_change_with_the_pads_and_with_one_none():
+    for name, moved in (("no padding mask", True), (laboratory.SOUND, False)):
+        assert (max(hiding.of_seeds(RECORD["faults"][name], "moved_by_padding")) > 0) == moved

@@ -62,7 +62,7 @@ FAULTS = (
     Fault("positions from 1", "pe[1 : T + 1]", "pe[:T]",
           "the_first_position_is_zero", layers.positions(lambda x, table, first: x + table[1 : x.shape[1] + 1])),
     Fault("positions by sentence", "x + pe[:B, None]", "x + pe[:T]",
-          "a_sentence_alone_gets_the_same_answer", layers.positions(lambda x, table, first: x + table[: len(x), None])),
+          "a_sentence_alone_gets_the_same_answer", layers.by_sentence),
     Fault("embedding not scaled", "embed(ids)", "embed(ids) * sqrt(d_model)",
           "words_are_as_large_as_positions", layers.unscaled),
     Fault("decoder input not shifted", "model(source, labels)", "model(source, shift_right(labels))",
