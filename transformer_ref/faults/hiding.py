@@ -14,6 +14,11 @@ QUIZ = (
 )  # fmt: skip
 
 
+def recorded(record: dict) -> dict[str, dict]:
+    """Return the mistakes by name; one whose trainings are just being repeated is left out."""
+    return {name: found for name, found in record["faults"].items() if name != SOUND and found["seeds"]}
+
+
 def of_seeds(found: dict, what: str) -> list[float]:
     """Return one number of each seed's training: `loss`, `right` or `moved_by_padding`."""
     return [seed[what] for seed in found["seeds"].values()]
@@ -75,8 +80,7 @@ def page_data(record: dict) -> dict:
         {"name": name, "group": hiding(found, sound), "verdict": verdict(found, sound)}
         | {part: found[part] for part in ("code", "sound", "test")}
         | shown(found)
-        for name, found in record["faults"].items()
-        if name != SOUND
+        for name, found in recorded(record).items()
     ]
     groups = [[group, sum(fault["group"] == group for fault in faults)] for group in GROUPS]
     return {

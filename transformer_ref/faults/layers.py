@@ -68,7 +68,7 @@ def positions(add: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[[Experim
 
 
 def by_sentence(experiment: Experiment) -> None:
-    """Every token of a sentence gets the position that its sentence has in the batch; the table begins anew at its end."""
+    """Every token gets the position that its sentence has in the batch; the table begins anew at its end."""
     positions(lambda x, table, first: x + table[torch.arange(len(x)) % len(table), None])(experiment)
 
 
