@@ -227,8 +227,8 @@
 
   // ---- W08d: the laboratory --------------------------------------------------------------------------------------
 
-  const WIDE = 420, HIGH = 250, LEFT = 58, TOP = 12, BOTTOM = 40;
-  const LOWEST = 0.01, HIGHEST = 10; // of the loss axis, which is logarithmic
+  const WIDE = 420, HIGH = 250, LEFT = 68, TOP = 12, BOTTOM = 40;
+  const LOWEST = 0.001, HIGHEST = 10; // of the loss axis, which is logarithmic
 
   const plot = (curves, steps, alt, small = false) => {
     const last = steps[steps.length - 1];
@@ -240,7 +240,7 @@
     const size = small ? 21 : 13;
     const text = (across, down, anchor, words) => svg("text", { x: across, y: down, "text-anchor": anchor, "font-size": size, style: "fill:var(--figure-ink)" }, words);
     const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": alt });
-    for (const loss of [0.01, 0.1, 1, 10]) {
+    for (const loss of [0.001, 0.01, 0.1, 1, 10]) {
       picture.append(svg("line", { x1: LEFT, x2: WIDE - 12, y1: y(loss), y2: y(loss), style: "stroke:var(--figure-grid)" }), text(LEFT - 6, y(loss) + 5, "end", String(loss)));
     }
     const marks = [0, last / 2, last];
