@@ -141,8 +141,8 @@ class Exercise:
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. seconds: limit for all questions together. wrong, right: known
-    answers. hints: nudge, shape plan, pseudocode. omits: what the hidden probes of every exercise ask by default (see
-    `defaults`) and these do not -> the reason.
+    answers. hints: nudge, shape plan, pseudocode.
+    omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
 
     Raises EntryError for what contradicts itself.
     """

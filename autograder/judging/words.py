@@ -117,6 +117,8 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
+    if kind == "dtype" and outcome.difference.expected == torch.bool:
+        return "A boolean is wanted: True or False in every place."
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 

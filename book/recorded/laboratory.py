@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -29,6 +28,7 @@ from transformer_ref.data.grammar import build_corpus
 from transformer_ref.faults.experiment import Experiment
 from transformer_ref.faults.known import FAULTS
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.vocabulary import Vocabulary
 from transformer_ref.training.loss import MeanLoss
@@ -43,9 +43,9 @@ SHOWN = (
     "I closed the windows.",
     "Tomorrow she will install Windows.",
     "They will not open the old lock.",
-    "My uncle saw a white mouse yesterday.",
+    "Yesterday she broke the bat.",
 )
-RECORD = Path(__file__).with_suffix(".json")
+RECORD = FOLDER / "laboratory.json"
 
 
 class Corpus(NamedTuple):

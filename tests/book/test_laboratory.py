@@ -8,6 +8,7 @@ import torch
 
 from book.recorded import laboratory, laboratory_tests
 from transformer_ref.data.batching import Batch, pad_sequences, shift_right
+from transformer_ref.faults import hiding
 from transformer_ref.faults.attention import opened
 from transformer_ref.faults.known import FAULTS
 from transformer_ref.special_tokens import BOS, EOS, PAD
@@ -51,3 +52,64 @@ def test_the_record_holds_every_fault_over_every_seed_as_it_is_described_now():
     for name, found in RECORD["faults"].items():
         assert {key: found[key] for key in found if key != "seeds"} == laboratory.described(name)
         assert [*found["seeds"]] == [str(seed) for seed in laboratory.SEEDS]
+
+
+def of(losses, rights) -> dict:
+    """A record of three trainings."""
+    pairs = enumerate(zip(losses, rights, strict=True))
+    return {"seeds": {str(seed): {"loss": loss, "right": right} for seed, (loss, right) in pairs}}
+
+
+@pytest.mark.parametrize(
+    ("losses", "rights", "group"),
+    [
+        ([0.1, 0.2, 0.3], [0.0, 0.1, 0.2], hiding.BETTER),
+        ([0.3, 0.2, 0.41], [0.0, 0.1, 0.2], hiding.TRANSLATIONS),
+        ([0.7, 0.61, 0.9], [0.9, 0.9, 0.9], hiding.LOSS),
+        ([0.4, 0.5, 0.6], [0.9, 0.8, 0.7], hiding.UNSEEN),
+        ([0.3, 0.5, 0.7], [0.1, 0.2, 0.81], hiding.UNSEEN),
+    ],
+)
+def test_a_difference_counts_when_every_seed_lies_beyond_every_seed_of_the_sound_model(losses, rights, group):
+    assert hiding.hiding(of(losses, rights), of([0.4, 0.5, 0.6], [0.8, 0.9, 0.95])) == group
+
+
+def test_the_sound_model_translates_nearly_everything_and_no_other_of_the_six_curves_does():
+    best = {name: max(hiding.of_seeds(RECORD["faults"][name], "right")) for name in hiding.QUIZ}
+    assert min(hiding.of_seeds(RECORD["faults"][laboratory.SOUND], "right")) > 0.9
+    assert [name for name, right in best.items() if right > 0.5] == [laboratory.SOUND]
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in FAULTS][-3:])
+def test_a_mistake_made_after_the_training_leaves_the_loss_as_it_is_and_spoils_the_translations(name):
+    found, sound = RECORD["faults"][name], RECORD["faults"][laboratory.SOUND]
+    assert hiding.of_seeds(found, "loss") == hiding.of_seeds(sound, "loss")
+    assert hiding.hiding(found, sound) == hiding.TRANSLATIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    {
+        "no causal mask": hiding.BETTER,
+        "mask after the softmax": hiding.BETTER,
+        "scores times mask": hiding.BETTER,
+        "divided by d_k": hiding.UNSEEN,
+        "no padding mask": hiding.UNSEEN,
+        "no scaling": hiding.LOSS,
+    }.items(),
+)
+def test_the_page_says_of_a_mistake_what_its_record_shows(name, group):
+    assert hiding.hiding(RECORD["faults"][name], RECORD["faults"][laboratory.SOUND]) == group
+
+
+def test_most_of_what_lowers_the_loss_lets_a_word_see_what_it_is_to_predict():
+    sound = RECORD["faults"][laboratory.SOUND]
+    better = [fault for fault in FAULTS if hiding.hiding(RECORD["faults"][fault.name], sound) == hiding.BETTER]
+    tests = ("later_words_change_nothing", "the_decoder_input_is_the_labels_shifted", "shares_of_a_query_sum_to_one")
+    leaking = [fault for fault in better if fault.test in tests]
+    assert len(leaking) > len(better) / 2
+
+
+def test_without_a_padding_mask_some_translations_change_with_the_pads_and_with_one_none():
+    for name, moved in (("no padding mask", True), (laboratory.SOUND, False)):
+        assert (max(hiding.of_seeds(RECORD["faults"][name], "moved_by_padding")) > 0) == moved

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from transformer_ref.faults.attention import all_true, opened
@@ -64,6 +65,11 @@ class OtherPositions(nn.Module):
 def positions(add: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[[Experiment], None]:
     """Return the fault that adds positions otherwise."""
     return replaced(SinusoidalPositions, lambda sound: OtherPositions(sound, add))
+
+
+def by_sentence(experiment: Experiment) -> None:
+    """Every token gets the position that its sentence has in the batch; the table begins anew at its end."""
+    positions(lambda x, table, first: x + table[torch.arange(len(x)) % len(table), None])(experiment)
 
 
 def unscaled(experiment: Experiment) -> None:

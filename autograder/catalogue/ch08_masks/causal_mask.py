@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch08_masks.shared import open_cells, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
 CAUSAL, CACHE, CONVENTION = sections("causal cache convention")
@@ -43,15 +43,17 @@ QUERY, KEY, RULE = "query = torch.arange(Tq)[:, None] + offset", "key = torch.ar
 EXERCISE = Exercise(
     id="causal-mask", number="08.2", difficulty=2, minutes=15, visible_points=1, hidden_points=4,
     reference=causal_mask, section=CAUSAL,
+    omits={"a batch of one": "the mask is the same for every sentence", "a length of one": "two numbers are given, no tensor",
+           "precision": "a mask holds truth values", "repeated items": "two numbers are given, no tensor"},
     probes=(
         visible("four words", Case((4,))),
         visible("two new words after three cached ones", Case((2, 3))),
-        hidden("six words: 15 cells blocked", Case((6,))),
-        hidden("one word", Case((1,))),
-        hidden("one new word, several cached", lengths, (1, 2), (3, 9)),
-        hidden("more new words than cached", lengths, (5, 9), (1, 5)),
-        hidden("an offset of 0, said", lengths, (3, 9), (0, 1)),
-        hidden("nothing else is touched", lengths, (2, 7), (1, 7), also=UNTOUCHED),
+        hidden("six words: 15 cells blocked", Case((6,)), says=PROMISED),
+        hidden("one word", Case((1,)), says=PROMISED),
+        hidden("one new word, several cached", lengths, (1, 2), (3, 9), says="how many were said before them"),
+        hidden("more new words than cached", lengths, (5, 9), (1, 5), says="how many were said before them"),
+        hidden("an offset of 0, said", lengths, (3, 9), (0, 1), says="(an int, 0 or more)"),
+        second_call(lengths, (2, 7), (1, 7)),
     ),
     wrong=(
         wrong("the upper triangle", RIGHT.but(RULE, "key >= query"), CAUSAL,
@@ -70,6 +72,9 @@ EXERCISE = Exercise(
               of them."""),
         wrong("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
               """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that came
+              before.""", quotes=first_row),
+        wrong("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
+              """The offset was taken away where it should be added: query i stands at place offset + i, after all that was said
               before.""", quotes=first_row),
         wrong("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
               "The open columns for the cached words stand at the end. They were said first, so their columns come first.",

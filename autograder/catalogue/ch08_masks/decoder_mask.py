@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells, sections, sentences, spread
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
 BOTH, AXIS, CAUSAL, CONVENTION = sections("both axis causal convention")
@@ -47,14 +47,15 @@ REAL, PAST = "real = (ids != pad)[:, None, None, :]", "past = torch.ones(T, T, d
 EXERCISE = Exercise(
     id="decoder-mask", number="08.3", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
     reference=decoder_mask, reads=rows_of_words, section=BOTH,
+    omits={"precision": "a mask holds truth values"},
     probes=(
         visible("two sentences, pad 0", Case((SENTENCES, PAD))),
         visible("padded in front", Case((torch.tensor([[0, 0, 7, 8], [9, 5, 6, 4], [0, 3, 2, 8]]), PAD))),
-        hidden("other sizes, pad 0", inputs, 3, 7, 0),
-        hidden("another pad, in front", padded_in_front, 4, 5, 17),
-        hidden("one sentence of one token", inputs, 1, 1, 0),
-        hidden("more sentences than tokens", inputs, 5, 3, 2),
-        hidden("nothing else is touched", inputs, 2, 4, 0, also=UNTOUCHED),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0, says=PROMISED),
+        hidden("another pad, in front", padded_in_front, 4, 5, 17, says="Pads may stand anywhere, also in front."),
+        hidden("one sentence of one token", inputs, 1, 1, 0, says=PROMISED),
+        hidden("more sentences than tokens", inputs, 5, 3, 2, says=PROMISED),
+        second_call(inputs, 2, 4, 0),
     ),
     wrong=(
         wrong("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
@@ -70,6 +71,12 @@ EXERCISE = Exercise(
               quotes=open_cells),
         wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
               "The future is open: this is the padding mask alone.", quotes=open_cells),
+        wrong("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
+                  "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
+              """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may stand in front: ask each
+              token whether it is one.""", quotes=open_cells),
+        wrong("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
+              "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
         wrong("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,
               "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
         wrong("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,

@@ -8,7 +8,7 @@ from autograder.catalogue.ch08_masks.models import Reader, V, attention, past
 from autograder.catalogue.ch08_masks.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
 
 (LEAK,) = sections("leak")
 
@@ -75,30 +75,33 @@ BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
 EXERCISE = Exercise(
     id="leaks", number="08.5", difficulty=3, minutes=25, visible_points=1, hidden_points=3,
     reference=leaks, section=LEAK,
+    omits={"a length of one": "a sentence of one word has nothing before its last", "precision": "a difference is small or it is not"},
     probes=(
         visible("a sound model: causal attention", sound, attention(past), 2, 6, 3),
         visible("a leak: no mask", leaking, attention(everything), 2, 6, 3),
-        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, also=UNTOUCHED),
+        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, also=UNTOUCHED, says="sound ones and leaking ones of many kinds"),
         visible("a sound model that never reads its own place", sound, models.before_only, 2, 6, 3, bare=True),
         visible("the same at the last place", sound, models.before_only, 2, 5, 4, bare=True),
         hidden("a sound model with dropout, in training mode", sound, attention(past), 2, 6, 4,
-               dropout=0.3, training=True, also=UNTOUCHED),
-        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5),
-        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3),
-        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2),
-        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4),
-        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3),
-        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5),
-        hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest),
-        hidden("a leak: read backwards, ids all 0", full_of_zeros),
-        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5),
+               dropout=0.3, training=True, also=UNTOUCHED, says="It may come in training mode"),
+        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5, says="Sound models may differ by rounding"),
+        hidden("a leak: one sentence", leaking, attention(everything), 1, 4, 2, says="ids: (B, T)"),
+        second_call(sound, attention(past), 2, 5, 3, name="a sound model, asked after another"),
+        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3, says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2, says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4, says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3, says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5, says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest, says="its ids are 0 to V - 1"),
+        hidden("a leak: read backwards, ids all 0", full_of_zeros, says="its ids are 0 to V - 1"),
+        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5, says="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
-        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2),
+        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2, says="Every sentence"),
     ),
     wrong=(
         wrong("all places compared", RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-              """You accused a sound model: the places from t on *may* change, since their own tokens changed. Look at the places
-              before t only."""),
+              """Every model is accused, the sound ones too. The places from t on *may* change, since their own tokens changed: look
+              at the places before t only."""),
         wrong("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
               """You accused a sound model: place t has been given another token, and may answer otherwise. Only the places
@@ -141,6 +144,9 @@ EXERCISE = Exercise(
         wrong("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
               """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last digits.
               Allow a small difference."""),
+        wrong("the choices compared", RIGHT.but(GAP, "gap = (before.argmax(-1) != after.argmax(-1)).float().max()"), LEAK,
+              """Only the token with the highest score was compared. A leak moves the scores long before it moves the choice:
+              compare the scores themselves."""),
         wrong("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
               """The mean of the differences was taken: positive and negative ones cancel, and one changed place among many is
               averaged away. The largest absolute difference sees it."""),

@@ -8,7 +8,7 @@ from autograder.catalogue.ch05_self_attention.shared import FUSED
 from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import GRADIENTS, UNTOUCHED, hidden, normal, turned, visible
+from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import row, row_sums
 from transformer_ref.model import attention
 
@@ -131,6 +131,7 @@ def hides_by(constant: str) -> str:
 EXERCISE = Exercise(
     id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
     reference=masked_attention, section=SCORES, forbidden=FUSED,
+    omits={"precision": "a share has the same seven digits in either precision"},
     probes=(
         visible("four words, causal", Case((RUNNING, RUNNING, RUNNING, PAST), WORDS),
                 laws=(Law("hidden words get exactly 0", hidden_is_zero),)),
@@ -139,15 +140,15 @@ EXERCISE = Exercise(
         visible("scores around -200", low_scores),
         visible("scores around -20,000", very_low_scores),
         visible("float16", half, rtol=1e-2, atol=3e-3),
-        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6),
-        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2),
-        hidden("a mask of two axes", causal),
-        hidden("no mask", no_mask),
-        hidden("what is hidden does not matter", poisoned),
-        hidden("nobody to look at", nobody),
-        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS),
-        hidden("float64, transposed in memory", turned_in_memory),
-        hidden("nothing else is touched", inputs, 2, 3, 4, 5, 4, 5, also=UNTOUCHED),
+        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6, says=PROMISED),
+        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2, says=PROMISED),
+        hidden("a mask of two axes", causal, says="broadcasts to (B, h, Tq, Tk)"),
+        hidden("no mask", no_mask, says="None allows everything"),
+        hidden("what is hidden does not matter", poisoned, says="not even a value of a million"),
+        hidden("nobody to look at", nobody, says="A query that may look at **nobody** gets zeros"),
+        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS, says="no gradient is NaN"),
+        hidden("float64, transposed in memory", turned_in_memory, says=PROMISED),
+        second_call(inputs, 2, 3, 4, 5, 4, 5),
     ),
     wrong=(
         wrong("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
@@ -161,6 +162,14 @@ EXERCISE = Exercise(
         wrong("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
               """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
               nn.MultiheadAttention means the opposite.""", quotes=first_row),
+        wrong("the wrong way round, and NaN", RIGHT.but("~mask", "mask").without(NAN), CONVENTION,
+              """You kept exactly what should be hidden: here True = may attend. And a query for which nothing is left is NaN, where
+              it should get zeros."""),
+        wrong("the mask added", RIGHT.but(HIDE, "scores = scores + mask"), SCORES,
+              """The mask was added to the scores as it is. True counts as 1 there and False as 0, so hidden words are only a little
+              less likely. Only minus infinity hides a score.""", quotes=first_row),
+        wrong("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
+              "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
         wrong("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
               "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
         wrong("minus a hundred", hides_by("-100.0"), CONSTANTS,

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells, over_all_queries, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, wrong
-from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
 PADDING, AXIS, CONVENTION = sections("padding axis convention")
@@ -36,15 +36,16 @@ REAL, RETURNED = "real = ids != pad", "real[:, None, None, :]"
 EXERCISE = Exercise(
     id="padding-mask", number="08.1", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
     reference=padding_mask, reads=over_all_queries, section=PADDING,
+    omits={"precision": "a mask holds truth values"},
     probes=(
         visible("two sentences, pad 0", Case((SENTENCES, 0))),
         visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
-        hidden("other sizes, pad 0", inputs, 3, 7, 0),
-        hidden("another pad", inputs, 4, 6, 29),
-        hidden("one sentence of one token", inputs, 1, 1, 0),
-        hidden("more sentences than tokens", inputs, 5, 3, 1),
-        hidden("transposed in memory", turned),
-        hidden("nothing else is touched", inputs, 2, 5, 0, also=UNTOUCHED),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0, says=PROMISED),
+        hidden("another pad", inputs, 4, 6, 29, says="it is not always 0"),
+        hidden("one sentence of one token", inputs, 1, 1, 0, says=PROMISED),
+        hidden("more sentences than tokens", inputs, 5, 3, 1, says=PROMISED),
+        hidden("transposed in memory", turned, says=PROMISED),
+        second_call(inputs, 2, 5, 0),
     ),
     wrong=(
         wrong("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,

@@ -43,6 +43,10 @@ EXERCISE = Exercise(
         wrong("sentences and heads exchanged", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
               """The sentences follow each other h times. The module counts sentence by sentence: first all heads of sentence 0,
               then all of sentence 1.""", quotes=open_cells),
+        wrong("not inverted, and sentences and heads exchanged", RIGHT.but("~mask", "mask").but(
+                  "forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
+              """Two things at once. True still means *may attend*, and the module reads it as *forbidden*. And the sentences follow
+              each other h times: first come all heads of sentence 0, then all of sentence 1.""", quotes=open_cells),
         wrong("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
               "There is one table for each sentence. The module wants one for each sentence *and* head, B times h of them."),
         wrong("heads on an axis of their own", RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,

@@ -257,6 +257,12 @@ def test_an_error_of_pythons_or_torchs_is_explained_by_what_it_is(body, words_of
     assert words_of_ours in said_of("attention-weights", body)
 
 
+def test_a_mask_of_ones_and_zeros_is_told_that_a_boolean_is_wanted():
+    """It was told to keep the dtype of its input, which is whole numbers."""
+    said = said_of("padding-mask", "(ids, pad):\n    return (ids != pad).char()[:, None, :, None]")
+    assert said.endswith("expected dtype bool, got int8. A boolean is wanted: True or False in every place.")
+
+
 def test_a_value_of_numpys_in_the_learners_function_explains_an_error_there():
     source = "def attention_weights(Q, K):\n    q = Q.numpy()\n    return torch.softmax(q, -1)\n"
     namespace = {"torch": torch}

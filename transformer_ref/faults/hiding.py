@@ -1,0 +1,93 @@
+"""How a mistake of the laboratory hides, decided from its record, and what chapter 08's widgets are handed of it."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+SOUND = "none"
+BETTER, UNSEEN, TRANSLATIONS, LOSS = (
+    "loss better", "no effect seen", "visible in the translations alone", "visible in the loss"
+)  # fmt: skip
+GROUPS = (BETTER, UNSEEN, TRANSLATIONS, LOSS)
+QUIZ = (
+    "causal mask the wrong way round", "decoder input not shifted", "heads split by view", SOUND,
+    "no causal mask", "softmax over the queries",
+)  # fmt: skip
+
+
+def recorded(record: dict) -> dict[str, dict]:
+    """Return the mistakes by name; one whose trainings are just being repeated is left out."""
+    return {name: found for name, found in record["faults"].items() if name != SOUND and found["seeds"]}
+
+
+def of_seeds(found: dict, what: str) -> list[float]:
+    """Return one number of each seed's training: `loss`, `right` or `moved_by_padding`."""
+    return [seed[what] for seed in found["seeds"].values()]
+
+
+def apart(ours: Sequence[float], theirs: Sequence[float]) -> int:
+    """Return 1 where each of ours is above each of theirs, -1 where each is below, 0 where they overlap."""
+    return int(min(ours) > max(theirs)) - int(max(ours) < min(theirs))
+
+
+def hiding(found: dict, sound: dict) -> str:
+    """Return the group of a mistake. A difference counts when every seed lies beyond every seed of the sound model."""
+    loss, right = (apart(of_seeds(found, what), of_seeds(sound, what)) for what in ("loss", "right"))
+    if loss < 0:
+        return BETTER
+    if loss > 0:
+        return LOSS
+    return TRANSLATIONS if right < 0 else UNSEEN
+
+
+def verdict(found: dict, sound: dict) -> str:
+    """Return in a sentence or three what the record shows of a mistake."""
+    ratio = mean(of_seeds(found, "loss")) / mean(of_seeds(sound, "loss"))
+    loss = {
+        -1: f"Its loss ends lower than the sound model's in every seed, at {ratio:.2f} times of it.",
+        0: "Its loss ends where the sound model's does, within the seeds.",
+        1: f"Its loss ends higher in every seed, at {ratio:.3g} times the sound one.",
+    }[apart(of_seeds(found, "loss"), of_seeds(sound, "loss"))]
+    right = {
+        -1: "It translates worse in every seed.",
+        0: "It translates as well, within the seeds.",
+        1: "It translates better in every seed.",
+    }[apart(of_seeds(found, "right"), of_seeds(sound, "right"))]
+    moved = mean(of_seeds(found, "moved_by_padding"))
+    pads = f" Four more pads change {moved:.0%} of its translations." if moved >= 0.005 else ""
+    return f"{loss} {right}{pads}"
+
+
+def shown(found: dict) -> dict:
+    """Return what a page draws of one model: its curve over the seeds, and its first seed's translations."""
+    curves = list(zip(*(seed["curve"] for seed in found["seeds"].values()), strict=True))
+    first, training = next(iter(found["seeds"].items()))
+    return {
+        "mean": [round(mean(losses), 3) for losses in curves],
+        "low": [round(min(losses), 3) for losses in curves],
+        "high": [round(max(losses), 3) for losses in curves],
+        "losses": of_seeds(found, "loss"),
+        "rights": of_seeds(found, "right"),
+        "seed": first,
+        "translations": training["translations"],
+    }
+
+
+def page_data(record: dict) -> dict:
+    """Return what the widgets of chapter 08 read."""
+    about, sound = record["about"], record["faults"][SOUND]
+    size = about["steps"] // len(next(iter(sound["seeds"].values()))["curve"])
+    faults = [
+        {"name": name, "group": hiding(found, sound), "verdict": verdict(found, sound)}
+        | {part: found[part] for part in ("code", "sound", "test")}
+        | shown(found)
+        for name, found in recorded(record).items()
+    ]
+    groups = [[group, sum(fault["group"] == group for fault in faults)] for group in GROUPS]
+    return {
+        "steps": list(range(size, about["steps"] + 1, size)),
+        "sentences": about["sentences"],
+        "sound": shown(sound),
+        "faults": faults,
+        "groups": [group for group in groups if group[1]],
+        "quiz": QUIZ,
+    }
