@@ -10,6 +10,7 @@ from transformer_ref.faults.experiment import Experiment
 from transformer_ref.model.attention import AttentionResult
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.multi_head_attention import MultiHeadAttention, merge_heads, split_heads
+from transformer_ref.model.transformer import Transformer
 
 HIDDEN = -1e9  # what a hidden score is set to
 
@@ -60,7 +61,7 @@ class OpenAttention(nn.Module):
         return AttentionResult(self.project_output(steps.merge(weights @ value)), weights)
 
 
-def attentions(model: nn.Module, kinds: str = "encoder self cross") -> list[tuple[nn.Module, str]]:
+def attentions(model: Transformer, kinds: str = "encoder self cross") -> list[tuple[nn.Module, str]]:
     """Return (layer, name of its attention) for the attentions of these kinds."""
     found = [(layer, "self_attention") for layer in model.encoder.layers if "encoder" in kinds]
     found += [(layer, "self_attention") for layer in model.decoder.layers if "self" in kinds]
