@@ -108,6 +108,12 @@ def test_most_of_what_lowers_the_loss_lets_a_word_see_what_it_is_to_predict():
     tests = ("later_words_change_nothing", "the_decoder_input_is_the_labels_shifted", "shares_of_a_query_sum_to_one")
     leaking = [fault for fault in better if fault.test in tests]
     assert len(leaking) > len(better) / 2
+    translating = {
+        fault.name
+        for fault in better
+        if hiding.apart(*(hiding.of_seeds(RECORD["faults"][n], "right") for n in (fault.name, laboratory.SOUND))) >= 0
+    }
+    assert translating == {"pads counted in the loss", "no zero_grad"}
 
 
 def test_without_a_padding_mask_some_translations_change_with_the_pads_and_with_one_none():

@@ -43,7 +43,7 @@ def verdict(found: dict, sound: dict) -> str:
     """Return in a sentence or three what the record shows of a mistake."""
     ratio = mean(of_seeds(found, "loss")) / mean(of_seeds(sound, "loss"))
     loss = {
-        -1: f"Its loss ends lower than the sound model's in every seed, at {ratio:.2f} times of it.",
+        -1: f"Its loss ends lower than the sound model's in every seed, at {ratio:.2f} times the sound one.",
         0: "Its loss ends where the sound model's does, within the seeds.",
         1: f"Its loss ends higher in every seed, at {ratio:.3g} times the sound one.",
     }[apart(of_seeds(found, "loss"), of_seeds(sound, "loss"))]
@@ -62,9 +62,9 @@ def shown(found: dict) -> dict:
     curves = list(zip(*(seed["curve"] for seed in found["seeds"].values()), strict=True))
     first, training = next(iter(found["seeds"].items()))
     return {
-        "mean": [round(mean(losses), 3) for losses in curves],
-        "low": [round(min(losses), 3) for losses in curves],
-        "high": [round(max(losses), 3) for losses in curves],
+        "mean": [round(mean(losses), 4) for losses in curves],
+        "low": [round(min(losses), 4) for losses in curves],
+        "high": [round(max(losses), 4) for losses in curves],
         "losses": of_seeds(found, "loss"),
         "rights": of_seeds(found, "right"),
         "seed": first,
