@@ -93,7 +93,7 @@ def test_the_summary_names_points_lateness_and_what_was_put_right(ours):
     assert "late: 1\n    einsum: 1.0 days, 30 points taken" in said
     assert "broken: The file is broken." in said
     rows = [line.split() for line in said.splitlines()]
-    assert ["self-attention", "8", "4.00", "50%", "50%"] in rows
+    assert ["self-attention", "8", "4.14", "50%", "33%"] in rows
 
 
 def test_without_a_terminal_progress_is_a_few_plain_lines(ours):
