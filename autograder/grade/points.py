@@ -1,8 +1,9 @@
 """One truth about points: the catalogue states them, and everything else that states them is written from it.
 
 An exercise's points stand in its check cell's metadata, where nbgrader reads what it is worth; in the line below its
-task; in the table at the head of its notebook; and their sum in its chapter. `release` writes all of these. What grades
-refuses to begin where a released notebook counts otherwise, since a grade of 3 could then mean 3 of 3 or 3 of 6.
+task; and in the table at the head of its notebook. `release` writes all of these; a chapter computes the sum when it
+is built. What grades refuses to begin where a released notebook counts otherwise, since a grade of 3 could then mean
+3 of 3 or 3 of 6.
 """
 
 import copy
@@ -19,7 +20,6 @@ from autograder.course import CHECK_SUFFIX, CourseError
 NUMBER = r"\d+(?:\.\d+)?"
 TASK = re.compile(rf"{NUMBER} points? \({NUMBER} visible(?:, {NUMBER} hidden)?\)")
 ROW = re.compile(rf"^(\| *(?P<number>\d+\.\d+) *\|.*\| *)(?P<points>{NUMBER})( *\| *)$", re.MULTILINE)
-CHAPTER = re.compile(rf"(?P<before>\bexercises\b[^\n]*?, )(?P<points>{NUMBER})(?= points)", re.IGNORECASE)
 _NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
 
 
@@ -86,21 +86,12 @@ def refuse_worth(worth: dict[str, float], assignment: Assignment) -> None:
 
 
 def write_course(root: Path, assignment: Assignment) -> list[str]:
-    """Make the solution's notebook and the chapter state the catalogue's points; returns a line for each change."""
+    """Make the solution's notebook state the catalogue's points; returns a line for each change."""
     path = course.notebook_path(root, "solutions", assignment)
     notebook = course.read_notebook(path)
     changes = [f"{path.relative_to(root)}, {change}" for change in write(notebook, assignment)]
     if changes:
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    chapter = root / "book" / f"{assignment.id}.md"
-    if chapter.is_file():
-        text = chapter.read_text(encoding="utf-8")
-        stated = CHAPTER.search(text)
-        if stated and float(stated["points"]) != assignment.points:
-            sum_of_all = Change("the sum", stated["points"], f"{assignment.points:g}", False)
-            changes.append(f"{chapter.relative_to(root)}, {sum_of_all}")
-            text = CHAPTER.sub(lambda found: f"{found['before']}{assignment.points:g}", text, count=1)
-            chapter.write_text(text, encoding="utf-8")
     return changes
 
 

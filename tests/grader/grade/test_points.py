@@ -52,31 +52,26 @@ def with_points(root: Path, given: float) -> None:
 
 
 @pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda each: each.id)
-def test_every_notebook_and_chapter_states_the_catalogue_s_points(assignment):
+def test_every_notebook_states_the_catalogue_s_points(assignment):
     for step in ("solutions", "exercises"):
         notebook = course.read_notebook(course.notebook_path(ROOT, step, assignment))
         assert points.disagreements(notebook, assignment) == []
-    chapter = (ROOT / "book" / f"{assignment.id}.md").read_text(encoding="utf-8")
-    assert float(points.CHAPTER.search(chapter)["points"]) == assignment.points
     points.refuse_cells(ROOT, assignment)
 
 
-def test_other_points_in_the_catalogue_are_written_into_metadata_task_table_and_chapter(tmp_path):
+def test_other_points_in_the_catalogue_are_written_into_metadata_task_and_table(tmp_path):
     lay_out(tmp_path)
-    (tmp_path / "book").mkdir()
-    shutil.copy(ROOT / "book" / f"{ASSIGNMENT.id}.md", tmp_path / "book")
     changes = points.write_course(tmp_path, DEARER)
     assert [change.partition(", ")[2] for change in changes] == [
         "the table: | 05.4 | `project` | every word through one and the same matrix | 3 |, in the catalogue "
         "| 05.4 | `project` | every word through one and the same matrix | 6 |",
         "the task of project: 3 points (1 visible, 2 hidden), in the catalogue 6 points (1.5 visible, 4.5 hidden)",
         "the check of project: 3, in the catalogue 6",
-        "the sum: 30, in the catalogue 33",
     ]
     assert points.write_course(tmp_path, DEARER) == []
     assert points.write_course(tmp_path, ASSIGNMENT) != []
-    for name in (f"solutions/{ASSIGNMENT.id}/{ASSIGNMENT.notebook}.ipynb", f"book/{ASSIGNMENT.id}.md"):
-        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+    name = f"solutions/{ASSIGNMENT.id}/{ASSIGNMENT.notebook}.ipynb"
+    assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_release_refuses_a_solution_without_a_check(tmp_path):
