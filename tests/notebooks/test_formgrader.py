@@ -91,7 +91,7 @@ def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page
 
     grade(formgrader, "no-scaling")
     grade(formgrader, "perfect")
-    expect(formgrader.locator("tr", has_text="no-scaling")).to_contain_text("14 / 30")
+    expect(formgrader.locator("tr", has_text="no-scaling")).to_contain_text("14.86 / 30")
     expect(formgrader.locator("tr", has_text="perfect")).to_contain_text("30 / 30")
 
     formgrader.locator("tr", has_text="no-scaling").locator("td.student-name a").click()

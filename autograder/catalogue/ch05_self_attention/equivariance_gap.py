@@ -58,7 +58,8 @@ def moved(g: torch.Generator, length: int) -> Tensor:
 
 def one_sided(g: torch.Generator, sign: float) -> Case:
     """Positions of which one stands far out, moved so that the largest gap has the given sign."""
-    table = torch.cat([torch.rand(4, generator=g), torch.tensor([9.0])])
+    table = torch.cat([0.1 + torch.rand(4, generator=g), torch.tensor([9.0])])
+    table[2] = 0.0
     perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing
     return Case((position_aware(sign * table), normal(g, 2, 5, 6), perm))
 
