@@ -135,6 +135,9 @@ ANY_CHECK = (  # said of every check
     "Five exercises, one contract, and a check that looks at it",
     "the check had passed in",
     "Your own check draws them on the spot and shows them",
+    "The check copies its own numbers into your projections",
+    "sizes of its own, with and without biases",
+    "the check tries it on models",
     "then the check says so.) Each exercise stands on its own",
 )
 

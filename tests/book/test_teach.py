@@ -74,7 +74,7 @@ def test_every_command_shown_is_one_that_exists(block, command):
 
 def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
     ours = ["intake.take_in.Intake", "reports.feedback.FeedbackPage"]
-    ours += ["grade.late.LateRules", "grade.execute.JudgedExecute"]
+    ours += ["grade.late.LateRules", "grade.execute.JudgedExecute", "prepare.hand_out.HandOut"]
     ours = [pkgutil.resolve_name(f"autograder.{name}") for name in ours]
     classes = [*NbGraderApp().all_configurable_classes(), Exchange, *ours]
     known = {f"{cls.__name__}.{trait}" for cls in classes for trait in cls.class_trait_names(config=True)}

@@ -120,7 +120,7 @@ def test_a_teacher_grades_corrects_and_gives_feedback_by_clicks_alone(page: Page
         "(frame, path) => { frame.src = path }", f"/formgrader/manage_submissions/{ASSIGNMENT.id}"
     )
     row = formgrader.locator("tr", has_text="no-scaling")
-    expect(row).to_contain_text("19.5 / 30", timeout=PATIENCE)
+    expect(row).to_contain_text("20.36 / 30", timeout=PATIENCE)
     row.locator("td.generate-feedback a").click()
     expect(formgrader.locator(".modal:visible")).to_contain_text("Successfully generated feedback", timeout=PATIENCE)
     feedback = course / "classroom" / "feedback" / "no-scaling" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.html"
