@@ -48,6 +48,7 @@ WORKED_EXAMPLES = {
 # Numbers in the prose that no cell of the page prints, and why.
 NOT_PRINTED = {
     "05_self_attention": {"1.01": "a sum that would be a bug", "0.17": "what a learner sees: 1 divided by 6"},
+    "06_multi_head_attention": {"1.099": "the natural logarithm of 3"},
 }
 
 
