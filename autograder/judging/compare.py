@@ -156,7 +156,9 @@ def _unchanged(before: Any, after: Any) -> bool:
         return same_keys and all(_unchanged(value, after[key]) for key, value in before.items())
     if isinstance(before, float) and math.isnan(before):
         return isinstance(after, float) and math.isnan(after)
-    return before == after if isinstance(before, (str, bool, int, float)) else True
+    if isinstance(before, (str, bool, int, float)):
+        return isinstance(after, (str, bool, int, float)) and before == after
+    return True
 
 
 def _identical(before: torch.Tensor, after: torch.Tensor) -> bool:

@@ -72,7 +72,7 @@ def test_the_task_says_number_section_minutes_and_points(assignment):
         assert f"## {exercise.number} " in task
         assert exercise.section.title in task
         assert re.search(r"about \d+ minutes", task)
-        assert f"{exercise.points:g} points ({exercise.visible_points:g} visible" in task
+        assert f"{exercise.points:g} point{'s' * (exercise.points != 1)} ({exercise.visible_points:g} visible" in task
 
 
 @by_assignment

@@ -58,7 +58,7 @@ def _line(words: str) -> str:
 
 def ask(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a learner's function answers. Raises NotYet with a sentence when it stops with an error."""
-    name = function.__name__
+    name = getattr(function, "__name__", type(function).__name__)  # a module is called too, and has none
     try:
         return function(*arguments)
     except NotYet:
