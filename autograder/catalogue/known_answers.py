@@ -11,7 +11,7 @@ A change that does not apply exactly once, or leaves no Python, is refused when 
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import dedent, indent
 
 from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant
@@ -176,21 +176,7 @@ def usual_mistakes(
     """
     names = arguments.split()
     if detached:
-        yield wrong(
-            "cut off from the gradient",
-            right_answer.ending_in(".detach()"),
-            detached,
-            "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
-            "nothing before it could be learned.",
-        )
-        for name in names if len(names) > 1 else ():
-            yield wrong(
-                f"{name} cut off from the gradient",
-                right_answer.beginning_with(f"{name} = {name}.detach()"),
-                detached,
-                f"The values are right, but no gradient reaches {name}: .detach(), .data, .item(), numpy or torch.tensor "
-                "around a tensor cut it off, or a layer holds a copy of it.",
-            )
+        yield from _cut_off(right_answer, names, detached)
     if float32:
         yield wrong(
             "always float32",
@@ -199,16 +185,7 @@ def usual_mistakes(
             "float64 went in and float32 came out. The result keeps the dtype of the input.",
         )
     if single:
-        floats = ", ".join(f"{name}.float()" for name in names)
-        yield wrong(
-            "single precision inside",
-            right_answer.ending_in(".to(dtype)").beginning_with(
-                f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"
-            ),
-            single,
-            "The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and "
-            "100,000,001 become one number there. Compute in the dtype of the input.",
-        )
+        yield _single_inside(right_answer, names, single)
     if squeezed:
         yield wrong(
             "the batch axis squeezed away",
@@ -234,6 +211,39 @@ def usual_mistakes(
             rounded,
             "The root was cut to a whole number. That is right for a square, such as 4 or 64, and not otherwise.",
         )
+
+
+def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> Iterator[Misconception]:
+    """The result is cut off from the gradient; or one of several arguments is."""
+    yield wrong(
+        "cut off from the gradient",
+        right_answer.ending_in(".detach()"),
+        section,
+        "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
+        "nothing before it could be learned.",
+    )
+    for name in names if len(names) > 1 else ():
+        yield wrong(
+            f"{name} cut off from the gradient",
+            right_answer.beginning_with(f"{name} = {name}.detach()"),
+            section,
+            f"The values are right, but no gradient reaches {name}: .detach(), .data, .item(), numpy or torch.tensor "
+            "around a tensor cut it off, or a layer holds a copy of it.",
+        )
+
+
+def _single_inside(right_answer: Answer, names: Sequence[str], section: Section) -> Misconception:
+    """All arguments are made single on the way in, and the result double again."""
+    floats = ", ".join(f"{name}.float()" for name in names)
+    return wrong(
+        "single precision inside",
+        right_answer.ending_in(".to(dtype)").beginning_with(
+            f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"
+        ),
+        section,
+        "The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and "
+        "100,000,001 become one number there. Compute in the dtype of the input.",
+    )
 
 
 def lost_an_axis_of_1(evidence: Evidence) -> bool:

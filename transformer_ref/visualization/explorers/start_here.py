@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from ipywidgets import IntSlider, ToggleButtons, VBox
+from ipywidgets import IntSlider, RadioButtons, VBox
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.explorers.panel import WIDE, panel, shares_from, tensor_from
@@ -17,7 +17,7 @@ CELL, ROW, GAP, TOP = 36.0, 24.0, 18.0, 26.0
 
 def explorer(swap_batch_time: Callable[..., Any], row_normalize: Callable[..., Any]) -> VBox:
     """Return the panel: which function, and how large its input is."""
-    which = ToggleButtons(options=["swap_batch_time", "row_normalize"], description="yours", style=WIDE)
+    which = RadioButtons(options=["swap_batch_time", "row_normalize"], description="yours", style=WIDE)
     sizes = [
         IntSlider(value=value, min=1, max=most, description=words, style=WIDE)
         for value, most, words in ((2, 3, "B sentences"), (3, 4, "T words"), (2, 3, "D features"))
