@@ -8,6 +8,7 @@ A warning is an error: a broken link, a missing picture, an unknown citation, a 
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -57,6 +58,20 @@ def plain_sphinx_command(work: Path) -> list[str]:
     ]
 
 
+def quiet_kernel() -> Path:
+    """Return a folder for JUPYTER_PATH whose kernel says errors only.
+
+    Each kernel would warn that it talks over TCP without encryption, which on one machine nobody can do anything about.
+    """
+    folder = BUILD / "jupyter"
+    kernel = folder / "kernels" / "python3"
+    kernel.mkdir(parents=True, exist_ok=True)
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+    described = {"argv": start, "display_name": "Python 3", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(described), encoding="utf-8")
+    return folder
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Build, publish into build/, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -68,7 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.clean:
         shutil.rmtree(work, ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
+    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if status == 0:
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(work / "_build" / "html", site, ignore=NOT_PUBLISHED)
