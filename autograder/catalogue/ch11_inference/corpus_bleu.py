@@ -132,7 +132,7 @@ EACH = """
 EXERCISE = Exercise(
     id="corpus-bleu", number="11.5", difficulty=2, minutes=25, visible_points=1, hidden_points=3,
     reference=corpus_bleu, section=BLEU, forbidden=("sacrebleu", "nltk", "torchtext", "torchmetrics"),
-    omits={"precision": "counts of words are small", "a length of one": "tokens are no tensors, and lists of one are asked"},
+    omits={"precision": "counts of words are small"},
     probes=(
         visible("the cat sat on mat", pair("the cat sat on mat", "the cat sat on the mat")),
         visible("words repeated, and too long", pair("the the cat sat on the mat the", "the cat sat on the mat")),
