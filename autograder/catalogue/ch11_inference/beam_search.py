@@ -11,7 +11,7 @@ from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, se
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.probes import hidden, second_call, visible
 
 BEAM, LENGTH, FINISHED = sections("beam length finished")
 A, B = 3, 4

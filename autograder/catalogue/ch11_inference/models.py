@@ -87,7 +87,7 @@ class SmallLayer(nn.Module):
         return memory @ self.S_k, memory @ self.S_v
 
     def rest(self, x, mixed, cross):
-        """What follows self-attention, which has mixed the values: (B, c, D), (B, c, D), source(memory) -> (B, c, D)."""
+        """What follows self-attention, which has mixed the values: all (B, c, D); cross: source(memory)."""
         x = F.layer_norm(x + mixed @ self.W_o, x.shape[-1:])
         K, V = cross
         weights = torch.softmax(x @ self.S_q @ K.transpose(-2, -1) / x.shape[-1] ** 0.5, dim=-1)  # (B, c, S)

@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.ch11_inference.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, wrong
-from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.decoding.sampling import sampling_probabilities
 

@@ -6,6 +6,7 @@ without an end come back beside finished ones.
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -119,4 +120,4 @@ def agreed(step: Callable[[Tensor], Tensor], k: int, max_length: int, alpha: flo
 def clear(found: Found, count: int) -> bool:
     """Whether the first `count` and what follows them lie too far apart to change places by rounding."""
     scores = [score for _, score in found[: count + 1]]
-    return all(one - other > 1e-3 for one, other in zip(scores, scores[1:], strict=False))
+    return all(one - other > 1e-3 for one, other in pairwise(scores))
