@@ -168,6 +168,9 @@ EXERCISE = Exercise(
               "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity penalty.", quotes=score),
         wrong("the penalty reversed", RIGHT.but("1 - r / c", "1 - c / r"), BREVITY,
               "The brevity penalty is the wrong way round: long translations are punished and short ones are not.", quotes=score),
+        wrong("the quotient in the exponent reversed", RIGHT.but(PENALTY, "penalty = 1.0 if c >= r else math.exp(1 - c / r)"), BREVITY,
+              "A translation that is too short was rewarded: with r and c exchanged in the exponent, the penalty is above 1. It is never more than 1.",
+              quotes=score),
         wrong("a reward for length", RIGHT.but("min(0.0, 1 - r / c)", "1 - r / c"), BREVITY,
               "A translation that is longer than its reference was rewarded: the penalty was above 1. It is never more than 1; what is too long costs "
               "precision already.", quotes=score),
@@ -190,6 +193,12 @@ EXERCISE = Exercise(
               "Only single words were counted. Their order shows in pairs, triples and fours.", quotes=score),
         wrong("up to three", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but("totals)) / 4", "totals)) / 3"), BLEU,
               "n-grams of one to three words were counted; range ends before its second number. BLEU goes up to four.", quotes=score),
+        wrong("up to three, and a fourth root", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3"), BLEU,
+              "n-grams of one to three words were counted (range ends before its second number), and the fourth root taken of three factors.",
+              quotes=score),
+        wrong("pieces at the end counted", RIGHT.but("len(hyp) - n + 1)", "len(hyp))").but("len(ref) - n + 1)", "len(ref))"), BLEU,
+              "The ends of sentences were counted as n-grams of every length, though fewer than n words are left there. A sentence of T words has "
+              "T - n + 1 of them.", quotes=score),
         wrong("from two on", RIGHT.but("range(1, 5)", "range(2, 5)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but("matches[n - 1]", "matches[n - 2]").but(
                   "totals[n - 1]", "totals[n - 2]").but("totals)) / 4", "totals)) / 3"), BLEU,
               "n-grams of two to four words were counted. Single words belong to it.", quotes=score),

@@ -46,7 +46,7 @@ def in_any_order(case: Case, result: Any) -> Any:
         if not all(isinstance(part, Tensor) and part.ndim == 3 and part.numel() for part in (K, V)):
             return result
         order = K[0, :, 0].argsort()
-        layers.append((K[:, order], V[:, order] if V.shape[1] == K.shape[1] else V, cross))
+        layers.append([K[:, order], V[:, order] if V.shape[1] == K.shape[1] else V, list(cross) if isinstance(cross, tuple) else cross])
     return logits, layers
 
 
@@ -114,7 +114,7 @@ EXERCISE = Exercise(
         hidden("one sentence, one word", step, 1, 2, 1, 5, says=PROMISED),
         hidden("four words at once after two", step, 3, 2, 4, says=SAYS_CHUNKS),
         hidden("equal words", equal_words, says=PROMISED),
-        second_call(step, 2, 3, 2, also={"state"}),
+        second_call(step, 2, 3, 2),
     ),
     wrong=(
         wrong("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
@@ -144,6 +144,12 @@ EXERCISE = Exercise(
               "nobody. Append first, then attend."),
         wrong("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
               "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and may look at itself."),
+        wrong("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
+              "The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so it goes unnoticed there). "
+              "Row i stands at place t + i, and may look at itself.", quotes=first_logits),
+        wrong("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
+              "New values stand in front and new keys behind, so each key has the value of another word. Both at the same end.",
+              quotes=first_logits),
         wrong("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
                   "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK, "mask = torch.ones(c, c, dtype=torch.bool).tril()"), CACHE,
               "The new keys and values took the place of the old ones. A cache grows: append to what is there.", quotes=kept_words),

@@ -162,6 +162,14 @@ EXERCISE = Exercise(
               quotes=rows),
         wrong("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
               "New words were put in front. A sentence grows at its end.", quotes=rows),
+        wrong("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
+              "The position before the last was asked, which says what follows the last word but one: the word that stands there already. "
+              "What comes next is said at the *last* position.", quotes=rows),
+        wrong("pads shown as words", RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
+              "The model was shown the pads that fill up your table, and the last position is one of them. Show it only what has been written "
+              "so far.", quotes=rows),
+        wrong("bos after the end", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, bos)"), STOP,
+              "Rows that have ended are filled up with bos. Pads belong there, or more eos.", quotes=rows),
         wrong("starts from eos", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), eos)"), STEPS,
               "Your sentences begin with eos. The model was trained to begin after bos.", quotes=rows),
         wrong("starts from pad", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), pad)"), STEPS,
