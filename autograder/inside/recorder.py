@@ -75,6 +75,23 @@ MEANINGS = {
         kernels=("_native_multi_head_attention", "_triton_multi_head_attention", "_transformer_encoder_layer_fwd"),
         plain=(("torch.nn", "MultiheadAttention.forward"),),
     ),
+    "sacrebleu": Meaning(
+        plain=(
+            ("sacrebleu.metrics.base", "Metric.corpus_score"),
+            ("sacrebleu.metrics.base", "Metric.sentence_score"),
+            ("sacrebleu.metrics.bleu", "BLEU.sentence_score"),
+            ("sacrebleu.metrics.bleu", "BLEU.compute_bleu"),
+        ),
+    ),
+    "nltk": Meaning(
+        plain=(
+            ("nltk.translate.bleu_score", "corpus_bleu"),
+            ("nltk.translate.bleu_score", "sentence_bleu"),
+            ("nltk.translate.bleu_score", "modified_precision"),
+        ),
+    ),
+    "torchtext": Meaning(plain=(("torchtext.data.metrics", "bleu_score"),)),
+    "torchmetrics": Meaning(plain=(("torchmetrics.functional.text.bleu", "_bleu_score_compute"),)),
 }
 
 _watch: "_Watch | None" = None  # of the question that is being answered; threads that it starts look here too

@@ -70,12 +70,15 @@ class HandedModel(torch.nn.Module):
     """A model that an exercise hands over, as the answer gets it: its forward is computed where the model is.
 
     It has a mode, training or evaluation, as any module, and no weights to be seen.
+    parts: name -> what the model hands over of itself (see `_parts`), as attributes.
     """
 
-    def __init__(self, call: Proxy, training: bool) -> None:
+    def __init__(self, call: Proxy, training: bool, parts: dict[str, Any] | None = None) -> None:
         super().__init__()
         self._call = call
         self.training = training
+        for name, part in (parts or {}).items():
+            setattr(self, name, part)
 
     def forward(self, *arguments: Any) -> Any:
         """What the model makes of the arguments in the mode that this one is in."""
@@ -95,6 +98,12 @@ def _in_mode(model: torch.nn.Module) -> Proxy:
             model.train(before)
 
     return call
+
+
+def _parts(model: torch.nn.Module) -> dict[str, Any]:
+    """What a model hands over of itself: the attributes that its `hands` names; a list of layers as a list."""
+    parts = {name: getattr(model, name) for name in getattr(model, "hands", ())}
+    return {name: list(part) if isinstance(part, torch.nn.ModuleList) else part for name, part in parts.items()}
 
 
 def encode(value: Any, proxies: list[Proxy] | None = None) -> bytes:
@@ -268,7 +277,9 @@ class _Encoder:
             return self._said("value", f"a model in {'training' if value.training else 'evaluation'} mode")
         if self._proxies is not None and issubclass(kind, torch.nn.Module):
             self._proxies.append(_in_mode(value))
-            return self._said("model", [len(self._proxies) - 1, value.training])
+            number = len(self._proxies) - 1
+            self._header -= ROOM
+            return {"model": [number, value.training, self._collection("dict", iter(_parts(value).items()), depth)]}
         if self._proxies is not None and callable(value):
             self._proxies.append(value)
             return self._said("proxy", len(self._proxies) - 1)
@@ -385,10 +396,10 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         return {printable(key): item for key, item in items}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
-    if kind == "model" and make_proxy is not None and isinstance(content, list) and len(content) == 2:
-        number, training = content
+    if kind == "model" and make_proxy is not None and isinstance(content, list) and len(content) == 3:
+        number, training, parts = content
         if type(number) is int and type(training) is bool:
-            return HandedModel(make_proxy(number), training)
+            return HandedModel(make_proxy(number), training, _decode_node(parts, buffers, make_proxy, depth))
     if kind in OPAQUE and isinstance(content, str):
         return Opaque(printable(content[:MAX_DESCRIPTION]), kind)
     raise WireError("message: unknown kind of value")

@@ -1,0 +1,337 @@
+"""11.3: several beginnings side by side, so that a good one is not lost to a better first word."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search
+from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import hidden, second_call, visible
+
+BEAM, LENGTH, FINISHED = sections("beam length finished")
+A, B = 3, 4
+# P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9; after a a: end .8. Rest: a little, evenly.
+BY_HAND = {
+    (): [0.0, 0.0, 0.1, 0.5, 0.4],
+    (A,): [0.0, 0.0, 0.3, 0.4, 0.3],
+    (B,): [0.0, 0.0, 0.9, 0.06, 0.04],
+    (A, A): [0.0, 0.0, 0.8, 0.15, 0.05],
+    (A, B): [0.0, 0.0, 0.7, 0.1, 0.2],
+}
+
+
+def beam_search(
+    step_fn: Callable[[Tensor], Tensor], k: int, max_len: int, alpha: float, bos: int, eos: int
+) -> list[tuple[list[int], float]]:
+    """Hypotheses with their scores, the best first."""
+    return search(step_fn, k, max_len, alpha, bos, eos)
+
+
+def where_all_agree(case: Case, result: Any) -> Any:
+    """As many hypotheses from the best on as all sound searches find alike, as plain lists and numbers."""
+    if not isinstance(result, (list, tuple)):
+        return result
+    plain = []
+    for pair in result:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            return result
+        ids, score = (part.tolist() if isinstance(part, Tensor) else part for part in pair)
+        ids = [one.item() if isinstance(one, Tensor) and one.numel() == 1 else one for one in ids] if isinstance(ids, (list, tuple)) else ids
+        plain.append([ids, score])
+    return plain[: agreed(*case.arguments)]
+
+
+def by_hand(k: int, alpha: float, max_len: int = 4) -> Case:
+    return Case((Language(5, BOS, EOS, max_len, after=BY_HAND), k, max_len, alpha, BOS, EOS))
+
+
+def drawn(
+    g: torch.Generator, k: int, max_len: int, alpha: float, least: int = 1, bos: int = BOS, eos: int = EOS, V: int = 6,
+    unlike: Callable[[list, Any], bool] | None = None, likely_end: float = 0.5, ended: bool = True,
+) -> Case:  # fmt: skip
+    """A language in which sound searches agree on `least` hypotheses or more, of which none is a near tie.
+
+    unlike: what else is asked of it, given what is found and the arguments; ended: whether the best one ends in eos.
+    """
+    while True:
+        seed = int(torch.randint(1 << 40, (), generator=g))
+        step = Language(V, bos, eos, max_len, seed, sharp=1.3, likely_end=likely_end)
+        arguments = step, k, max_len, alpha, bos, eos
+        found, common = search(*arguments), agreed(*arguments)
+        good = common >= least and clear(found, common) and (found[0][0][-1] == eos) == ended
+        if good and (unlike is None or unlike(found, arguments)):
+            return Case(arguments)
+
+
+def a_greedy_search_fails(found: list, arguments: Any) -> bool:
+    step, _, *others = arguments
+    return search(step, 1, *others)[0][0] != found[0][0] and len(found[0][0]) > 3
+
+
+def length_decides(found: list, arguments: Any) -> bool:
+    """Whether the best hypothesis is another one without the division, and with another power."""
+    step, k, max_len, alpha, bos, eos = arguments
+    return all(search(step, k, max_len, other, bos, eos)[0][0] != found[0][0] for other in (0.0, -alpha))
+
+
+def long_enough(found: list, arguments: Any) -> bool:
+    return len(found[0][0]) > 3
+
+
+def best(evidence: Evidence) -> str:
+    """The best hypothesis, as it is and as it should be."""
+    (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
+    return f"Your best is {ids_as_text(got)} with {number(score)}; it should be {ids_as_text(wanted)} with {number(right_score)}."
+
+
+RIGHT = answer("""
+    def beam_search(step_fn, k, max_len, alpha, bos, eos):
+        live = [([bos], 0.0)]
+        finished = []
+        for step in range(max_len):
+            prefixes = torch.tensor([ids for ids, _ in live])
+            log_probs = step_fn(prefixes)
+            candidates = []
+            for (ids, total), row in zip(live, log_probs.tolist()):
+                for token, log_p in enumerate(row):
+                    candidates.append((ids + [token], total + log_p))
+            candidates.sort(key=lambda one: one[1], reverse=True)
+            live = []
+            for ids, total in candidates[:k]:
+                if ids[-1] == eos:
+                    finished.append((ids, total))
+                else:
+                    live.append((ids, total))
+            if not live:
+                break
+        pool = finished if finished else live
+        scored = [(ids, total / (len(ids) - 1) ** alpha) for ids, total in pool]
+        scored.sort(key=lambda one: one[1], reverse=True)
+        return scored[:k]
+""")
+SORT, SORT_END = "candidates.sort(key=lambda one: one[1], reverse=True)", "scored.sort(key=lambda one: one[1], reverse=True)"
+SCORED, POOL = "scored = [(ids, total / (len(ids) - 1) ** alpha) for ids, total in pool]", "pool = finished if finished else live"
+KEPT, DROPS = "for ids, total in candidates[:k]:", "if ids[-1] == eos:"
+TOTAL, START = "total + log_p", "live = [([bos], 0.0)]"
+
+EXERCISE = Exercise(
+    id="beam-search", number="11.3", difficulty=3, minutes=45, visible_points=2, hidden_points=7,
+    reference=beam_search, reads=where_all_agree, section=BEAM, seconds=40.0,
+    omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
+           "precision": "sums of a few logarithms differ in no digit that counts",
+           "repeated items": "what is handed over is a function and numbers"},
+    probes=(
+        visible("by hand, k = 2", by_hand(2, 0.0), rtol=1e-3),
+        visible("by hand, k = 1", by_hand(1, 0.0), rtol=1e-3),
+        visible("by hand, k = 3, alpha = 1", by_hand(3, 1.0), rtol=1e-3),
+        hidden("k = 3, where greedy fails", drawn, 3, 6, 0.0, 1, unlike=a_greedy_search_fails, says="the k most probable", rtol=1e-3),
+        hidden("alpha = 0.7, where the length decides", drawn, 3, 6, 0.7, 1, unlike=length_decides, says="to the power of alpha", rtol=1e-3),
+        hidden("alpha = 1.3", drawn, 4, 5, 1.3, 1, unlike=long_enough, says="to the power of alpha", rtol=1e-3),
+        hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, says="the best first", rtol=1e-3),
+        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough, says="bos, eos: ids, any two", rtol=1e-3),
+        hidden("no hypothesis ends", drawn, 2, 3, 0.0, 1, likely_end=-9.0, ended=False,
+               says="If none has ended after max_len tokens", rtol=1e-3),
+        hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0, says="max_len: the most tokens after bos, at least 1", rtol=1e-3),
+        hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, says="may be more than V", rtol=1e-3),
+        second_call(drawn, 3, 5, 0.6, rtol=1e-3, unlike=long_enough),
+    ),
+    wrong=(
+        wrong("probabilities added", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
+              "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add the logarithms as they "
+              "come.", quotes=best),
+        wrong("probabilities multiplied", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
+                  TOTAL, "total * log_p").but(START, "live = [([bos], 1.0)]"), LENGTH,
+              "Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum of the logarithms, and "
+              "divide that by the length.", quotes=best),
+        wrong("finished hypotheses extended", RIGHT.but(DROPS, "if ids[-1] == eos and step == max_len - 1:").but(
+                  POOL, "pool = finished + live"), FINISHED,
+              "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never extended.", quotes=best),
+        wrong("finished ones kept, and extended too", RIGHT.but("finished.append((ids, total))\n", "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
+              "A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by words after its end, and "
+              "takes a place from others."),
+        wrong("no division by the length", RIGHT.but(SCORED, "scored = list(pool)"), LENGTH,
+              "alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller. Divide by the length to the "
+              "power of alpha.", quotes=best),
+        wrong("ranked without the division", RIGHT.without(SORT_END).but(POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
+              "The scores are divided, but the order is that of the sums before. Sort by the score that you return.", quotes=best),
+        wrong("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
+              "The sums were multiplied by the length, so long sentences are punished twice. Divide.", quotes=best),
+        wrong("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
+              "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean.", quotes=best),
+        wrong("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"), LENGTH,
+              "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length.", quotes=best),
+        wrong("another penalty", RIGHT.but("(len(ids) - 1) ** alpha", "((5 + len(ids) - 1) / 6) ** alpha"), LENGTH,
+              "The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper (Wu et al. 2016). Here it is the "
+              "length itself.", quotes=best),
+        wrong("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
+              "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power of alpha.", quotes=best),
+        wrong("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
+              "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1.", quotes=best),
+        wrong("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
+              "bos was counted as a word. It was given, not generated: the length counts the tokens after it, eos among them.", quotes=best),
+        wrong("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
+              "eos was not counted. It is generated like a word, with a probability of its own: the length counts all tokens after bos.", quotes=best),
+        wrong("divided at every step", RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
+              "The sum was divided by the length at every step, so early words count less and less. Add up to the end, and divide once.",
+              quotes=best),
+        wrong("k copies of bos", RIGHT.but(START, "live = [([bos], 0.0)] * k"), BEAM,
+              "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. Begin with one.", quotes=best),
+        wrong("the best of each beam", RIGHT.but("for token, log_p in enumerate(row):", "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"), BEAM,
+              "Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations and most are never looked at. "
+              "All continuations of all hypotheses compete.", quotes=best),
+        wrong("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
+              "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k.", quotes=best),
+        wrong("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
+              "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search is greedy.", quotes=best),
+        wrong("the least probable kept", RIGHT.but(SORT, "candidates.sort(key=lambda one: one[1])"), BEAM,
+              "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is the one nearest to 0.", quotes=best),
+        wrong("the worst first", RIGHT.but(SORT_END, "scored.sort(key=lambda one: one[1])"), FINISHED,
+              "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0.", quotes=best),
+        wrong("not sorted at the end", RIGHT.without(SORT_END), FINISHED,
+              "The hypotheses came in the order in which they ended. Best score first.", quotes=best),
+        wrong("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
+              "The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until none is left to extend, or k "
+              "have ended.", quotes=best),
+        wrong("only the likeliest may end", RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
+                  "            else:\n                live", "            elif ids[-1] != eos:\n                live"), FINISHED,
+              "A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown away. Each of the k that ends "
+              "in eos is finished."),
+        wrong("finished ones thrown away", RIGHT.but("finished.append((ids, total))", "pass"), FINISHED,
+              "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score.", quotes=best),
+        wrong("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
+              "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
+        wrong("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
+              "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended.", quotes=best),
+        wrong("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
+              "Only the last word's probability counts with you. Add it to the sum of the words before.", quotes=best),
+        wrong("eos left out of the result", RIGHT.but("return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"), FINISHED,
+              "eos is missing at the end. The ids go from bos to eos, both among them.", quotes=best),
+        wrong("bos left out of the result", RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
+              "bos is missing in front. The ids go from bos to eos, both among them.", quotes=best),
+        wrong("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
+              "One pair came back. A list of pairs is wanted, also where it holds only one."),
+        wrong("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
+              "Only the ids came back. Each hypothesis is a pair (ids, score)."),
+        wrong("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"), FINISHED,
+              "The pairs are the wrong way round: first the ids, then the score."),
+        wrong("one step too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), FINISHED,
+              "The search ended one step early. max_len counts the tokens after bos, so there are max_len steps."),
+        wrong("one step too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), FINISHED,
+              "The search went one step too far. max_len counts the tokens after bos, so there are max_len steps."),
+        wrong("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
+              "Your loop has no end but eos: the model was asked about more tokens than max_len allows, and stopped you. Count the steps."),
+        wrong("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
+              "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
+        wrong("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
+              "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
+        wrong("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"), BEAM,
+              "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front.", quotes=best),
+        wrong("a word of another hypothesis", RIGHT.but("for (ids, total), row in zip(live, log_probs.tolist()):", "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
+              "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i.", quotes=best),
+    ),
+    right=(
+        right("lists", RIGHT),
+        right("k finished are enough, places refilled", """
+            def beam_search(step_fn, k, max_len, alpha, bos, eos):
+                beams, done = [(0.0, [bos])], []
+                for t in range(1, max_len + 1):
+                    logp = step_fn(torch.tensor([b for _, b in beams]))
+                    options = sorted(
+                        ((s + lp, b + [v]) for (s, b), row in zip(beams, logp.tolist()) for v, lp in enumerate(row)), reverse=True)
+                    done += [(s / t ** alpha, b) for s, b in options[:k] if b[-1] == eos]
+                    beams = [(s, b) for s, b in options if b[-1] != eos][:k]
+                    if len(done) >= k:
+                        break
+                if not done:
+                    done = [(s / max_len ** alpha, b) for s, b in beams]
+                return [(b, s) for s, b in sorted(done, reverse=True)[:k]]
+        """),
+        right("a heap", """
+            def beam_search(step_fn, k, max_len, alpha, bos, eos):
+                import heapq
+                frontier, ended = [(0.0, (bos,))], []
+                for n in range(1, max_len + 1):
+                    rows = step_fn(torch.tensor([p for _, p in frontier]))
+                    heap = []
+                    for (cost, prefix), row in zip(frontier, rows):
+                        for token in range(len(row)):
+                            entry = (-cost + float(row[token]), prefix + (token,))
+                            if len(heap) < k:
+                                heapq.heappush(heap, entry)
+                            else:
+                                heapq.heappushpop(heap, entry)
+                    frontier = []
+                    while heap:
+                        total, prefix = heapq.heappop(heap)
+                        (ended if prefix[-1] == eos else frontier).append((-total, prefix))
+                    if not frontier:
+                        break
+                pool = ended or frontier
+                out = [(list(p), -cost / (len(p) - 1) ** alpha) for cost, p in pool]
+                return sorted(out, key=lambda pair: -pair[1])[:k]
+        """),
+        right("tensors", """
+            def beam_search(step_fn, k, max_len, alpha, bos, eos):
+                seqs, sums = torch.tensor([[bos]]), torch.zeros(1)
+                done = []
+                for n in range(1, max_len + 1):
+                    logp = step_fn(seqs)
+                    V = logp.shape[-1]
+                    flat = (sums[:, None] + logp).flatten()
+                    best, index = flat.topk(min(k, len(flat)))
+                    seqs = torch.cat([seqs[index // V], (index % V)[:, None]], dim=1)
+                    over = (seqs[:, -1] == eos)
+                    done += [(s, v / n ** alpha) for s, v in zip(seqs[over], best[over])]
+                    seqs, sums = seqs[~over], best[~over]
+                    if len(seqs) == 0:
+                        break
+                if not done:
+                    done = [(s, v / n ** alpha) for s, v in zip(seqs, sums)]
+                done.sort(key=lambda pair: float(pair[1]), reverse=True)
+                return [(s.tolist(), float(v)) for s, v in done[:k]]
+        """),
+        right("those without an end behind the others", RIGHT.but("return scored[:k]", """
+            rest = sorted(((i, t / (len(i) - 1) ** alpha) for i, t in live), key=lambda one: -one[1]) if finished else []
+            return (scored + rest)[:k]""")),
+        right("finished ones keep their place", """
+            def beam_search(step_fn, k, max_len, alpha, bos, eos):
+                beam = [([bos], 0.0)]
+                over = lambda ids: len(ids) > 1 and ids[-1] == eos
+                for _ in range(max_len):
+                    options = [b for b in beam if over(b[0])]
+                    for ids, s in (b for b in beam if not over(b[0])):
+                        row = step_fn(torch.tensor([ids]))[0]
+                        options += [(ids + [v], s + row[v].item()) for v in range(row.numel())]
+                    beam = sorted(options, key=lambda b: b[1])[::-1][:k]
+                    if all(over(ids) for ids, _ in beam):
+                        break
+                ended = [b for b in beam if over(b[0])] or beam
+                return sorted([(ids, s / (len(ids) - 1) ** alpha) for ids, s in ended], key=lambda b: b[1], reverse=True)
+        """),
+        right("one prefix at a time, recursive", """
+            def beam_search(step_fn, k, max_len, alpha, bos, eos):
+                def grow(live, done, left):
+                    if not live or left == 0:
+                        return done or live
+                    options = []
+                    for ids, s in live:
+                        for v, lp in enumerate(step_fn(torch.tensor([ids]))[0].tolist()):
+                            options.append((ids + [v], s + lp))
+                    top = sorted(options, key=lambda o: -o[1])[:k]
+                    return grow([o for o in top if o[0][-1] != eos], done + [o for o in top if o[0][-1] == eos], left - 1)
+                found = grow([([bos], 0.0)], [], max_len)
+                return sorted([(i, s / (len(i) - 1) ** alpha) for i, s in found], key=lambda o: o[1], reverse=True)[:k]
+        """),
+    ),
+    hints=(
+        "how many continuations compete in a step? What becomes of one that ends in eos?",
+        "n prefixes (n, t) give log-probabilities (n, V): n times V continuations, of which k stay. A list of (ids, sum) is enough.",
+        "begin with bos and sum 0; max_len times: all continuations of all live ones with their sums, the k largest stay, those with eos are set "
+        "aside; at the end divide each sum by the length to the power of alpha and sort.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,272 @@
+"""11.1: the likeliest next word, again and again, each row until its own end."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.catalogue.ch11_inference.models import Script
+from autograder.catalogue.ch11_inference.shared import BOS, EOS, PAD, ids_as_text, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
+
+STEPS, GREEDY, STOP = sections("steps greedy stop")
+
+
+def greedy_decode(model: nn.Module, src: Tensor, max_len: int, bos: int, eos: int, pad: int) -> Tensor:
+    """bos, then the likeliest tokens until eos or max_len of them, then pads: (B, at most max_len + 1)."""
+    training = model.training
+    model.eval()
+    target = torch.full((len(src), 1), bos)
+    ended = torch.zeros(len(src), dtype=torch.bool)
+    for _ in range(max_len):
+        chosen = model(src, target)[:, -1].argmax(dim=-1).masked_fill(ended, pad)  # (B,)
+        target = torch.cat([target, chosen[:, None]], dim=1)
+        ended |= chosen == eos
+        if ended.all():
+            break
+    model.train(training)
+    return target
+
+
+def whole_width(case: Case, result: Any) -> Any:
+    """The answers over the whole width of max_len + 1, with pads after eos, since eos may be written there too."""
+    _, src, max_len, _, eos, pad = case.arguments
+    if not isinstance(result, Tensor) or result.ndim != 2 or result.shape[0] != len(src) or result.dtype != torch.int64:
+        return result
+    if not 1 <= result.shape[1] <= max_len + 1:
+        return result
+    wide = torch.full((len(src), max_len + 1), pad)
+    wide[:, : result.shape[1]] = result
+    for row in wide:
+        ends = (row[1:] == eos).nonzero()
+        after = row[int(ends[0]) + 2 :] if len(ends) else row[:0]
+        if len(ends) and bool(((after == eos) | (after == pad)).all()):
+            after.fill_(pad)
+    return wide
+
+
+def scripted(
+    g: torch.Generator, lengths: tuple[int, ...], max_len: int, bos: int = BOS, eos: int = EOS, pad: int = PAD,
+    S: int = 4, training: bool = False, twice: bool = False, V: int = 14,
+) -> Case:  # fmt: skip
+    """One source for each length, with an answer of so many words before eos; one longer than max_len is cut."""
+    words = [token for token in range(V) if token not in (bos, eos, pad)]
+    src = torch.full((len(lengths), S), pad)
+    answers = {}
+    for row, length in enumerate(lengths):
+        real = S if row == 0 else max(1, S - row)
+        src[row, :real] = torch.tensor(words)[torch.randperm(len(words), generator=g)[:real]]
+        src[row, 0] = words[row]  # so that no two sources are alike
+        drawn = torch.randint(len(words), (length,), generator=g).tolist()
+        answers[tuple(src[row, :real].tolist())] = [*(words[place] for place in drawn), eos]
+    if twice:
+        src[-1] = src[0]
+    return Case((Script(answers, V, bos, eos, pad, max_len, training), src, max_len, bos, eos, pad))
+
+
+def rows(evidence: Evidence) -> str:
+    """The first row that is not as it should be, as it is and as it should be, up to its end."""
+    eos, pad = evidence.arguments[4:6]
+    got, wanted = evidence.got.tolist(), evidence.expected.tolist()
+    row = next(place for place, pair in enumerate(zip(got, wanted, strict=False)) if pair[0] != pair[1])
+    return f"Your row {row} is {_cut(got[row], eos, pad)}; it should be {_cut(wanted[row], eos, pad)}."
+
+
+def _cut(ids: list[int], eos: int, pad: int) -> str:
+    """A row without the pads at its end."""
+    while len(ids) > 1 and ids[-1] == pad:
+        ids = ids[:-1]
+    return ids_as_text(ids)
+
+
+RIGHT = answer("""
+    def greedy_decode(model, src, max_len, bos, eos, pad):
+        training = model.training
+        model.eval()
+        out = torch.full((src.shape[0], 1), bos)
+        done = torch.zeros(src.shape[0], dtype=torch.bool)
+        for step in range(max_len):
+            logits = model(src, out)
+            chosen = logits[:, -1].argmax(dim=-1)
+            chosen = chosen.masked_fill(done, pad)
+            out = torch.cat([out, chosen[:, None]], dim=1)
+            done = done | (chosen == eos)
+            if done.all():
+                break
+        model.train(training)
+        return out
+""")
+PADDED, DONE, STOPS = "chosen = chosen.masked_fill(done, pad)", "done = done | (chosen == eos)", "if done.all():"
+CHOICE, GROWN = "chosen = logits[:, -1].argmax(dim=-1)", "out = torch.cat([out, chosen[:, None]], dim=1)"
+MODE, STARTS = "model.train(training)", "out = torch.full((src.shape[0], 1), bos)"
+
+EXERCISE = Exercise(
+    id="greedy-decode", number="11.1", difficulty=2, minutes=30, visible_points=2, hidden_points=6,
+    reference=greedy_decode, reads=whole_width, section=GREEDY,
+    omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
+    probes=(
+        visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
+        visible("one answer is longer than max_len", scripted, (1, 7, 2), 5),
+        hidden("other words, other ids", scripted, (3, 5, 1, 2), 8, bos=7, eos=9, pad=11, says="bos, eos, pad: ids, any three"),
+        hidden("one sentence of one word", scripted, (3,), 5, S=1, says=PROMISED),
+        hidden("one step only", scripted, (1, 3), 1, says="max_len: the most tokens after bos, at least 1"),
+        hidden("the answer of every sentence is cut", scripted, (4, 6, 5), 3, bos=3, eos=0, pad=4,
+               says="A row without eos by then is cut there"),
+        hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True, says="An answer may be empty"),
+        hidden("a model in training mode", scripted, (4, 2, 3), 6, training=True, also=UNTOUCHED, says="It may come in training mode"),
+        second_call(scripted, (2, 4, 1), 6),
+    ),
+    wrong=(
+        wrong("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
+              "A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the model says there is "
+              "no part of it.", quotes=rows),
+        wrong("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
+              "The loop ends when every row has its eos, as it should, but until then the finished rows are written on. Each row remembers "
+              "whether it is over, and gets pads from then on.", quotes=rows),
+        wrong("stops when any row ends", RIGHT.but("done.all()", "done.any()"), STOP,
+              "The first eos in any row ended the whole batch, so longer sentences were cut. Go on until *every* row has ended.",
+              quotes=rows),
+        wrong("stops when the first row ends", RIGHT.but("done.all()", "done[0]"), STOP,
+              "The loop ended with row 0, and longer rows were cut. Every row has an end of its own.", quotes=rows),
+        wrong("stops when the last row ends", RIGHT.but("done.all()", "done[-1]"), STOP,
+              "The loop ended with the last row, and longer rows were cut. Every row has an end of its own.", quotes=rows),
+        wrong("done only in the step of eos", RIGHT.but(DONE, "done = chosen == eos"), STOP,
+              "A row paused for one step after its eos and then wrote on. `done` has to remember: once true, it stays true.", quotes=rows),
+        wrong("eos is not kept", RIGHT.without(PADDED).without(DONE).after(CHOICE, f"""
+            {DONE}
+            {PADDED}
+        """), STOP, "Where eos belongs stands a pad: the row was marked as done before its eos was written. The result keeps eos.", quotes=rows),
+        wrong("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
+              "The first word came again and again. What follows bos is said at position 0; what follows the last word, at the *last* "
+              "position, and only if the model was shown all that is written so far.", quotes=rows),
+        wrong("one choice for all rows", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
+              "All rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself, over "
+              "the vocabulary, the last axis.", quotes=rows),
+        wrong("the first row's choice for all", RIGHT.but(CHOICE, "chosen = logits[0, -1].argmax().expand(len(src))"), GREEDY,
+              "All rows got the words of row 0. Each source has its own answer.", quotes=rows),
+        wrong("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
+              "Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at once, and its place "
+              "counted through all of them. Look at the last position alone.", quotes=rows),
+        wrong("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
+              "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along the last axis.", quotes=rows),
+        wrong("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"), GREEDY,
+              "You wrote down how large the largest logit is, and not which token has it. The token's id is its *place*.", quotes=rows),
+        wrong("the least likely token", RIGHT.but("argmax", "argmin"), GREEDY,
+              "The smallest logit was chosen, the least likely token.", quotes=rows),
+        wrong("the second likeliest", RIGHT.but("argmax(dim=-1)", "topk(2, dim=-1).indices[:, 1]"), GREEDY,
+              "The second likeliest token was chosen. Greedy takes the first.", quotes=rows),
+        wrong("only the last token shown", RIGHT.but("model(src, out)", "model(src, out[:, -1:])"), STEPS,
+              "The model was shown only the last token. It keeps no memory of the earlier ones: show it all that has been written so far.",
+              quotes=rows),
+        wrong("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
+              "New words were put in front. A sentence grows at its end.", quotes=rows),
+        wrong("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
+              "The position before the last was asked, which says what follows the last word but one: the word that stands there already. "
+              "What comes next is said at the *last* position.", quotes=rows),
+        wrong("pads shown as words", RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
+              "The model was shown the pads that fill up your table, and the last position is one of them. Show it only what has been written "
+              "so far.", quotes=rows),
+        wrong("bos after the end", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, bos)"), STOP,
+              "Rows that have ended are filled up with bos. Pads belong there, or more eos.", quotes=rows),
+        wrong("starts from eos", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), eos)"), STEPS,
+              "Your sentences begin with eos. The model was trained to begin after bos.", quotes=rows),
+        wrong("starts from pad", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), pad)"), STEPS,
+              "Your sentences begin with a pad. The model was trained to begin after bos.", quotes=rows),
+        wrong("bos cut off", RIGHT.but("return out", "return out[:, 1:]"), STEPS,
+              "bos is missing in front. The result begins with it, here as in training.", quotes=rows),
+        wrong("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
+              "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are arguments."),
+        wrong("bos written as 1", RIGHT.but("1), bos)", "1), 1)"), STEPS,
+              "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
+        wrong("eos written as 2", RIGHT.but("== eos", "== 2"), STOP,
+              "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
+        wrong("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
+              "The id 0 is written into your code where pad belongs. Other vocabularies have other ids: there, your finished rows went on "
+              "with a word."),
+        wrong("one token too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), STOP,
+              "Rows are cut one token early. max_len counts the tokens *after* bos, so there are max_len steps.", quotes=rows),
+        wrong("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
+              "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
+        wrong("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
+              """Your loop has no end but eos. A model may never say it: it was asked about more tokens than max_len allows, and stopped you.
+              Count the steps."""),
+        wrong("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
+              """Your loop never ends: the model was asked about more tokens than max_len allows, and stopped you. A loop ends when every row
+              has its eos, or after max_len steps."""),
+        wrong("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
+              """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other
+              words than it knows. Evaluation mode first."""),
+        wrong("left in evaluation mode", RIGHT.without(MODE), GREEDY,
+              "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
+        wrong("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
+              "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
+        wrong("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
+              "A list came back. One tensor of ids is wanted, (B, at most max_len + 1); pads make the rows equally long."),
+        wrong("only the first sentence", RIGHT.but("model.eval()", "model.eval()\n    src = src[:1]"), STEPS,
+              "Only one row came back. Every source of the batch has an answer."),
+    ),
+    right=(
+        right("a batch at a time", RIGHT),
+        right("no early end", RIGHT.without(STOPS).without("break")),
+        right("eos after eos", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, eos)")),
+        right("one sentence at a time", """
+            def greedy_decode(model, src, max_len, bos, eos, pad):
+                mode = model.training
+                model.eval()
+                rows = []
+                for b in range(len(src)):
+                    ids = [bos]
+                    while len(ids) <= max_len:
+                        logits = model(src[b:b + 1], torch.tensor([ids]))
+                        ids.append(int(logits[0, -1].argmax()))
+                        if ids[-1] == eos:
+                            break
+                    rows.append(ids)
+                model.train(mode)
+                width = max(len(ids) for ids in rows)
+                return torch.tensor([ids + [pad] * (width - len(ids)) for ids in rows])
+        """),
+        right("a table filled in", """
+            def greedy_decode(model, src, max_len, bos, eos, pad):
+                was = model.training
+                model.eval()
+                B = src.size(0)
+                table = torch.full((B, max_len + 1), pad, dtype=torch.long)
+                table[:, 0] = bos
+                open_rows = torch.arange(B)
+                for step in range(1, max_len + 1):
+                    if len(open_rows) == 0:
+                        break
+                    with torch.no_grad():
+                        logits = model(src[open_rows], table[open_rows, :step])
+                    best = logits[:, -1, :].max(-1).indices
+                    table[open_rows, step] = best
+                    open_rows = open_rows[best != eos]
+                model.train(was)
+                return table
+        """),
+        right("recursive, without pads of the source", """
+            def greedy_decode(model, src, max_len, bos, eos, pad):
+                def grow(row, ids):
+                    if len(ids) == max_len + 1 or (len(ids) > 1 and ids[-1] == eos):
+                        return ids + [pad] * (max_len + 1 - len(ids))
+                    scores = model(row, torch.tensor([ids]))[0, -1].tolist()
+                    return grow(row, ids + [scores.index(max(scores))])
+
+                mode = model.training
+                model.eval()
+                try:
+                    return torch.tensor([grow(row[row != pad][None], [bos]) for row in src])
+                finally:
+                    model.train(mode)
+        """),
+    ),
+    hints=(
+        "what is the model shown in step 3? And which of its rows is still being written?",
+        "out (B, t), logits (B, t, V); only (B, V) at the last position counts; its largest along V gives (B,), a new column of out.",
+        "begin with a column of bos; max_len times: choose at the last position, put pads into rows that have ended, append the column, "
+        "note which rows wrote eos, and stop when all have.",
+    ),
+)  # fmt: skip

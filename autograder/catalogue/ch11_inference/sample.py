@@ -1,0 +1,304 @@
+"""11.2: the next word drawn, by temperature, top-k and top-p."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch11_inference.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.quotes import row
+from transformer_ref.decoding.sampling import sampling_probabilities
+
+SAMPLE, TEMPERATURE, NUCLEUS = sections("sample temperature nucleus")
+SHARES = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # no sum of the first few is near one of the top_p below
+MANY, FEWER = 20_000, 4_000  # draws, of two kinds; a share near a half then differs by 0.007 and 0.016 by chance
+CHANCE = {MANY: 0.045, FEWER: 0.1}  # six times as much, which chance never does
+SMALL = 1_000  # with fewer rows, the ids themselves are compared
+
+
+def sample(
+    logits: Tensor, tau: float, top_k: int | None, top_p: float | None, g: torch.Generator
+) -> Tensor:
+    """One token for each row, drawn from what temperature, top-k and top-p leave: (B,)."""
+    if tau == 0:
+        return logits.argmax(dim=-1)
+    shares = sampling_probabilities(logits, tau, top_k, top_p)
+    return torch.multinomial(shares, 1, generator=g).squeeze(1)
+
+
+def how_often(case: Case, result: Any) -> Any:
+    """How often each token was drawn for each kind of row, and which were drawn at all; few draws as they are."""
+    logits = case.arguments[0]
+    B, V = logits.shape
+    usable = isinstance(result, Tensor) and result.shape == (B,) and result.dtype == torch.int64
+    if B < SMALL or not usable or not bool(((result >= 0) & (result < V)).all()):
+        return result
+    kinds, kind = logits.unique(dim=0, return_inverse=True)
+    counts = torch.bincount(kind * V + result, minlength=len(kinds) * V).view(-1, V).double()
+    return counts / counts.sum(dim=1, keepdim=True), counts > 0
+
+
+def draws(
+    g: torch.Generator, B: int, tau: float, top_k: int | None = None, top_p: float | None = None,
+    dtype: torch.dtype = torch.float32, far: float = 0.0,
+) -> Case:  # fmt: skip
+    """Rows of two kinds by turns, with the same shares for other tokens; far: added to all logits of the second."""
+    kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, SHARES.double().log()[_order(g)] - 0.5 + far])
+    return Case((kinds[torch.arange(B) % 2].to(dtype), tau, top_k, top_p, _generator(g)))
+
+
+def _order(g: torch.Generator) -> Tensor:
+    """Places of the six tokens, of which neither the first nor the last is the likeliest."""
+    order = torch.randperm(6, generator=g)
+    while int(order[0]) == 0 or int(order[-1]) == 0 or bool((order.diff() > 0).all()):
+        order = torch.randperm(6, generator=g)
+    return order
+
+
+def _generator(g: torch.Generator) -> torch.Generator:
+    return torch.Generator().manual_seed(int(torch.randint(1 << 40, (), generator=g)))
+
+
+def in_order() -> Case:
+    """The shares as the task has them, for a row to be done by hand."""
+    kinds = torch.stack([SHARES, SHARES.flip(0)]).log()
+    return Case((kinds[torch.arange(MANY) % 2], 1.0, None, 0.55, torch.Generator().manual_seed(11)))
+
+
+def nothing_to_draw(g: torch.Generator) -> Case:
+    """One row of which one token is kept."""
+    return Case((torch.randn(1, 7, generator=g), 0.8, 1, None, _generator(g)))
+
+
+def largest(g: torch.Generator, B: int, top_k: int | None = None, top_p: float | None = None) -> Case:
+    return Case((torch.randn(B, 7, generator=g), 0, top_k, top_p, _generator(g)))
+
+
+def one_token(g: torch.Generator) -> Case:
+    return Case((torch.randn(3, 1, generator=g), 0.7, 2, 0.9, _generator(g)))
+
+
+def first_kind(evidence: Evidence) -> str:
+    """The shares of the first kind of row, as they are and as they should be."""
+    got, wanted = evidence.got[0][0], evidence.expected[0][0]
+    return f"In {len(evidence.arguments[0]):,} draws the first kind of row gave shares {row(got)}; {row(wanted)} would be right."
+
+
+RIGHT = answer("""
+    def sample(logits, tau, top_k, top_p, g):
+        if tau == 0:
+            return logits.argmax(dim=-1)
+        logits = logits / tau
+        if top_k is not None:
+            kept = min(top_k, logits.shape[-1])
+            weakest = logits.topk(kept, dim=-1).values[:, -1:]
+            logits = logits.masked_fill(logits < weakest, float('-inf'))
+        shares = torch.softmax(logits, dim=-1)
+        if top_p is not None:
+            ordered, order = shares.sort(dim=-1, descending=True)
+            before = ordered.cumsum(dim=-1) - ordered
+            ordered = ordered.masked_fill(before >= top_p, 0.0)
+            shares = torch.zeros_like(shares).scatter(1, order, ordered)
+        drawn = torch.multinomial(shares, 1, generator=g)
+        return drawn.squeeze(1)
+""")
+HOT, DRAWN = "logits = logits / tau", "drawn = torch.multinomial(shares, 1, generator=g)"
+SORTED, BEFORE = "ordered, order = shares.sort(dim=-1, descending=True)", "before = ordered.cumsum(dim=-1) - ordered"
+CROSSES, BACK = "before >= top_p", "shares = torch.zeros_like(shares).scatter(1, order, ordered)"
+SHARED, ZERO = "shares = torch.softmax(logits, dim=-1)", "if tau == 0:"
+WEAKEST = "weakest = logits.topk(kept, dim=-1).values[:, -1:]"
+INVERSE = """
+    u = torch.rand(len(shares), 1, generator=g)
+    drawn = (shares.cumsum(dim=-1) < u).sum(dim=-1, keepdim=True)
+"""
+
+
+def among(rows: int) -> dict:
+    """How near shares must come among so many draws."""
+    return {"atol": CHANCE[rows], "rtol": 0.0}
+
+
+EXERCISE = Exercise(
+    id="sample", number="11.2", difficulty=3, minutes=35, visible_points=1, hidden_points=5,
+    reference=sample, reads=how_often, section=SAMPLE, seconds=40.0,
+    probes=(
+        visible("20,000 draws, top_p = 0.55", in_order(), **among(MANY)),
+        visible("tau = 0.5", draws, FEWER, 0.5, **among(FEWER)),
+        visible("top_p = 0.3, which the likeliest token crosses", draws, FEWER, 1.0, None, 0.3, **among(FEWER)),
+        visible("tau = 0", largest, 4),
+        hidden("20,000 draws from all tokens", draws, MANY, 1.0, also={"generator"}, says="drawn with the generator g alone", **among(MANY)),
+        hidden("tau = 2", draws, FEWER, 2.0, says="tau: 0 or more", **among(FEWER)),
+        hidden("top_k = 3", draws, FEWER, 1.0, 3, says="only the top_k likeliest stay", **among(FEWER)),
+        hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, says="may be more than V", **among(FEWER)),
+        hidden("a top_p that the first token crosses", draws, FEWER, 1.0, None, 0.05, says="The token that crosses p stays", **among(FEWER)),
+        hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, says="above 0 and at most 1", **among(FEWER)),
+        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, says="First tau, then top_k, then top_p", **among(FEWER)),
+        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, says="shares of what top_k has left", **among(FEWER)),
+        hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, says=PROMISED, **among(FEWER)),
+        hidden("one row, one token kept", nothing_to_draw, says="logits: (B, V)"),
+        hidden("a vocabulary of one token", one_token, says=PROMISED),
+        hidden("tau = 0 with top_k and top_p", largest, 3, 2, 0.5, says="0 takes the likeliest token"),
+        second_call(draws, FEWER, 0.7, 4, 0.9, **among(FEWER)),
+    ),
+    wrong=(
+        wrong("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
+              """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing is left to draw
+              from. Ask what the *likelier* ones reach without it.""", quotes=first_kind),
+        wrong("the token that crosses p left out, but for the first", RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
+                  "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)", "ordered[:, 0] = shares.max(dim=-1).values"), NUCLEUS,
+              """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept reaches p, so the
+              one that crosses it stays.""", quotes=first_kind),
+        wrong("one token more than p", RIGHT.but(CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"), NUCLEUS,
+              "One token too many was kept: p had been crossed already by the one before.", quotes=first_kind),
+        wrong("not put back in order", RIGHT.but(BACK, "shares = ordered"), NUCLEUS,
+              """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put the shares back to
+              the tokens that they belong to.""", quotes=first_kind),
+        wrong("put back the wrong way", RIGHT.but(BACK, "shares = ordered.gather(1, order)"), NUCLEUS,
+              """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it sorts a second time;
+              writing by it (or sorting `order` itself) undoes the sorting.""", quotes=first_kind),
+        wrong("sorted from the least", RIGHT.but("descending=True", "descending=False"), NUCLEUS,
+              "The shares were added up from the smallest: the unlikely tokens stayed, and the likely ones were cut off.", quotes=first_kind),
+        wrong("not sorted at all", RIGHT.but(SORTED, "ordered, order = shares, torch.arange(shares.shape[-1]).expand(shares.shape)"), NUCLEUS,
+              """The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the likeliest: sort
+              first.""", quotes=first_kind),
+        wrong("a threshold for each token", RIGHT.but(CROSSES, "ordered < 1 - top_p"), NUCLEUS,
+              "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach *together*.", quotes=first_kind),
+        wrong("top_p not used", RIGHT.but("if top_p is not None:", "if False:"), NUCLEUS,
+              "top_p has no effect: tokens of the tail are drawn.", quotes=first_kind),
+        wrong("left out, but not shared out anew", RIGHT.but(DRAWN, INVERSE), NUCLEUS,
+              """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum belongs to no token.
+              Divide by the sum of what is left."""),
+        wrong("the gap goes to the last token", RIGHT.but(DRAWN, INVERSE).but("return drawn.squeeze(1)",
+                  "return drawn.squeeze(1).clamp(max=shares.shape[-1] - 1)"), NUCLEUS,
+              """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls into it goes
+              there. Divide by the sum of what is left.""", quotes=first_kind),
+        wrong("top_p before top_k", RIGHT.but("if top_k is not None:", "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
+                  BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
+              """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out anew first, so the
+              likeliest token may reach p alone."""),
+        wrong("tau after the filters", RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"), TEMPERATURE,
+              """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p with fewer tokens:
+              first tau, then the filters."""),
+        wrong("tau on the shares", RIGHT.without(HOT).but(SHARED, "shares = torch.softmax(logits, dim=-1) / tau"), TEMPERATURE,
+              """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It is the *logits*, before
+              the softmax, that a temperature divides.""", quotes=first_kind),
+        wrong("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), TEMPERATURE,
+              "Small tau made your shares flatter, and large tau sharper: divide by it.", quotes=first_kind),
+        wrong("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE,
+              "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_kind),
+        wrong("tau = 0 divides", RIGHT.but(ZERO, "if False:"), TEMPERATURE,
+              "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
+        wrong("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"), TEMPERATURE,
+              """With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes
+              everything.""", shows=lambda evidence: evidence.arguments[1] == 0),
+        wrong("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
+              "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share.", quotes=first_kind),
+        wrong("all tokens alike", RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
+              "All tokens that are left come equally often. A likely one comes more often, by its share.", quotes=first_kind),
+        wrong("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
+              "You drew by the logits themselves. Shares come out of the softmax.", quotes=first_kind),
+        wrong("one number for all rows", RIGHT.but(DRAWN, """
+                  u = torch.rand((), generator=g)
+                  drawn = (shares.cumsum(dim=-1) / shares.sum(dim=-1, keepdim=True) < u).sum(dim=-1, keepdim=True).clamp(max=shares.shape[-1] - 1)
+              """), SAMPLE, "One random number decided for all rows, so equal rows got equal tokens. Each row draws for itself.",
+              shows=lambda evidence: isinstance(evidence.got, tuple) and bool((evidence.got[0] == 1).any(dim=1).all())
+              and not bool((evidence.expected[0] == 1).any(dim=1).all())),
+        wrong("the first row's shares for all", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), SAMPLE,
+              "All rows were drawn by the shares of row 0. Each row has its own.", quotes=first_kind),
+        wrong("another generator", RIGHT.but(", generator=g", ""), SAMPLE,
+              """The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the
+              same g."""),
+        wrong("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"), SAMPLE,
+              """The generator g was not used: yours is made anew at each call with the same seed, so every call draws the same. Draw from
+              g."""),
+        wrong("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), SAMPLE,
+              """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call left it: draw from it,
+              and leave its seed alone."""),
+        wrong("top_k not used", RIGHT.but("if top_k is not None:", "if False:"), NUCLEUS,
+              "top_k has no effect: tokens beyond the likeliest k are drawn."),
+        wrong("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS, "One token more than top_k was kept."),
+        wrong("one fewer than top_k", RIGHT.but("logits < weakest", "logits <= weakest").but("kept = min", "kept = 0 + min").but(
+                  "(logits <= weakest", "(logits <= weakest) & (logits < logits.amax(dim=-1, keepdim=True)"), NUCLEUS,
+              "The last of the top_k tokens was left out: the weakest that is kept equals the threshold, so it is not below it."),
+        wrong("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but("logits < weakest", "logits > weakest"), NUCLEUS,
+              "The k *un*likeliest tokens were kept."),
+        wrong("top_k by the first row", RIGHT.but("values[:, -1:]", "values[:1, -1:]"), NUCLEUS,
+              "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
+        wrong("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,
+              """What top_k leaves out got the logit 0, and exp(0) is 1: it is drawn all the same. Only minus infinity becomes a share of
+              exactly 0."""),
+        wrong("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
+              "Your code stops where top_k is more than there are tokens. Then all of them stay."),
+        wrong("an axis too many", RIGHT.but("drawn.squeeze(1)", "drawn"), SAMPLE,
+              "The shape is (B, 1). One token for each row is wanted, (B,)."),
+        wrong("all axes of size 1 squeezed", RIGHT.but("drawn.squeeze(1)", "drawn.squeeze()"), SAMPLE,
+              "With a batch of one row the axis of the batch vanished: squeeze() removes every axis of size 1. Name the axis."),
+        wrong("single precision", RIGHT.but(HOT, "logits = logits.float() / tau"), SAMPLE,
+              """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become one number
+              there, and two tokens one share."""),
+        wrong("exponential without care", RIGHT.but("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"), SAMPLE,
+              "Large logits became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the largest first."),
+        in_place("logits", RIGHT.but(HOT, "logits /= tau"), TEMPERATURE),
+    ),
+    right=(
+        right("multinomial", RIGHT),
+        right("Gumbel", RIGHT.but(DRAWN, """
+            noise = -torch.log(-torch.log(torch.rand(shares.shape, generator=g, dtype=torch.float64)))
+            drawn = (shares.log() + noise).argmax(dim=-1, keepdim=True)""")),
+        right("exponential race", RIGHT.but(DRAWN, """
+            waits = torch.empty_like(shares).exponential_(generator=g)
+            drawn = (shares / waits).argmax(dim=-1, keepdim=True)""")),
+        right("inverse of the running sum", RIGHT.but(DRAWN, """
+            shares = shares / shares.sum(dim=-1, keepdim=True)
+            u = torch.rand(len(shares), 1, generator=g)
+            drawn = (shares.cumsum(dim=-1) <= u).sum(dim=-1, keepdim=True).clamp(max=shares.shape[-1] - 1)
+            drawn = torch.where(shares.gather(1, drawn) > 0, drawn, shares.argmax(dim=-1, keepdim=True))""")),
+        right("logits masked throughout", """
+            def sample(logits, tau, top_k, top_p, g):
+                if tau == 0:
+                    return torch.max(logits, 1)[1]
+                z = logits / tau
+                if top_k:
+                    keep = torch.zeros_like(z, dtype=torch.bool)
+                    keep.scatter_(1, z.topk(min(top_k, z.size(1)), 1).indices, True)
+                    z = torch.where(keep, z, -torch.inf)
+                if top_p:
+                    s, i = torch.sort(z, descending=True)
+                    c = s.softmax(-1).cumsum(-1)
+                    drop = c > top_p
+                    drop[:, 1:] = drop[:, :-1].clone()
+                    drop[:, 0] = False
+                    z = z.masked_fill(torch.zeros_like(drop).scatter(1, i, drop), -torch.inf)
+                return torch.multinomial(z.softmax(-1), 1, generator=g)[:, 0]
+        """),
+        right("row by row", """
+            def sample(logits, tau, top_k, top_p, g):
+                V = logits.shape[1]
+                chosen = []
+                for scores in logits:
+                    if tau == 0:
+                        chosen.append(int(scores.argmax()))
+                        continue
+                    p = (scores / tau).softmax(0)
+                    ids = sorted(range(V), key=p.tolist().__getitem__, reverse=True)[:top_k]
+                    kept, total = [], 0.0
+                    whole = float(p[ids].sum())
+                    for i in ids:
+                        kept.append(i)
+                        total += float(p[i]) / whole
+                        if top_p is not None and total >= top_p:
+                            break
+                    chosen.append(kept[int(torch.multinomial(p[kept], 1, generator=g))])
+                return torch.tensor(chosen)
+        """),
+    ),
+    hints=(
+        "which of the three works on logits, and which needs shares? What do the likelier tokens reach without this one?",
+        "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), shares and the tokens they belong to; one draw a row, (B,).",
+        "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sorted from the largest, keep where the sum "
+        "of those before is less than p, and put the shares back; draw with g.",
+    ),
+)  # fmt: skip

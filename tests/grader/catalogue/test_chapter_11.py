@@ -1,0 +1,120 @@
+"""What chapter 11's exercises hand over and compare with is what it is said to be."""
+
+import json
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.ch11_inference import decode_step, models, searches
+from autograder.catalogue.ch11_inference.corpus_bleu import corpus, corpus_bleu
+from autograder.inside import wire
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+from autograder.prepare.sample_class import ROOT
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def report_on(exercise_id, source):
+    return " ".join(render(judge(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split())
+
+
+def test_the_notebook_shows_the_decoder_that_the_probes_hand_over():
+    path = ROOT / "exercises" / "11_inference" / "inference.ipynb"
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    shown = cells["inference-small-decoder"]
+    own = open(models.__file__, encoding="utf-8").read()
+    assert own.endswith(shown + "\n") and shown.startswith("class SmallLayer")
+
+
+@pytest.mark.parametrize("chunks", [[1] * 6, [3, 1, 2], [6], [2, 4]])
+def test_steps_and_chunks_with_a_cache_give_the_logits_of_the_whole(chunks):
+    g = torch.Generator().manual_seed(3)
+    model = models.SmallDecoder(11, 6, g)
+    ids, memory = torch.randint(11, (2, 6), generator=g), torch.randn(2, 4, 6, generator=g)
+    whole, cache, t = model(ids, memory), model.new_cache(memory), 0
+    for size in chunks:
+        logits, cache = decode_step.decode_step(model, ids[:, t : t + size], cache, t)
+        t += size
+        torch.testing.assert_close(logits, whole[:, t - 1])
+
+
+@pytest.mark.parametrize("longer", [-1, 0, 2])
+def test_bleu_is_the_librarys_without_smoothing(longer):
+    import sacrebleu
+
+    hyps, refs = corpus(torch.Generator().manual_seed(5), 30, longer).arguments
+    metric = sacrebleu.BLEU(tokenize="none", smooth_method="none", force=True)
+    theirs = metric.corpus_score([" ".join(line) for line in hyps], [[" ".join(line) for line in refs]]).score
+    assert corpus_bleu(hyps, refs) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_a_library_that_does_the_exercise_earns_nothing():
+    import sacrebleu  # noqa: F401 - as the notebook's own cell would have it
+
+    verdict = judge(
+        catalogue.find("corpus-bleu"),
+        LocalPeer(
+            namespace_of(
+                "import sacrebleu\n\ndef corpus_bleu(hyps, refs):\n"
+                "    texts = [[' '.join(map(str, line)) for line in lines] for lines in (hyps, refs)]\n"
+                "    metric = sacrebleu.BLEU(tokenize='none', smooth_method='none', force=True)\n"
+                "    return metric.corpus_score(texts[0], [texts[1]]).score\n"
+            )
+        ),
+        KEY,
+    )
+    assert verdict.points == 0 and "sacrebleu does the whole exercise" in " ".join(render(verdict).split())
+
+
+def test_a_beam_as_wide_as_all_sentences_finds_the_most_probable_of_all():
+    step = searches.Language(4, bos=1, eos=2, max_length=3, seed=8, likely_end=1.0)
+    ended, live = [], [([1], 0.0)]
+    for _ in range(3):
+        options = [([*ids, v], p + q) for ids, p in live for v, q in enumerate(step(torch.tensor([ids]))[0].tolist())]
+        ended += [one for one in options if one[0][-1] == 2]
+        live = [one for one in options if one[0][-1] != 2]
+    best = max(ended, key=lambda one: one[1])
+    assert searches.search(step, 200, 3, 0.0, 1, 2)[0][0] == best[0]
+
+
+def test_a_search_that_never_stops_is_told_so():
+    endless = """
+        def greedy_decode(model, src, max_len, bos, eos, pad):
+            out = torch.full((len(src), 1), bos)
+            while True:
+                out = torch.cat([out, model(src, out)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    """
+    assert "Your loop never ends" in report_on("greedy-decode", catalogue.known_answers.answer(endless))
+
+
+def test_a_loop_that_shows_one_token_for_ever_comes_to_an_end():
+    endless = """
+        def greedy_decode(model, src, max_len, bos, eos, pad):
+            last = torch.full((len(src), 1), bos)
+            while True:
+                last = model(src, last)[:, -1].argmax(-1, keepdim=True)
+    """
+    assert "expected at most 20,000 numbers" in report_on("greedy-decode", catalogue.known_answers.answer(endless))
+
+
+def test_a_handed_model_hands_over_the_parts_that_it_names_and_no_others():
+    model = models.SmallDecoder(11, 6, torch.Generator().manual_seed(3))
+    proxies = []
+    arrived = wire.copy({"model": model}, proxies, lambda number: lambda *given: proxies[number](*given))["model"]
+    ids, places = torch.tensor([[3, 4]]), torch.arange(2)
+    x = model.embed(ids, places)
+    torch.testing.assert_close(arrived.embed(ids, places), x)
+    assert len(arrived.layers) == 2
+    torch.testing.assert_close(arrived.layers[1].key(x), model.layers[1].key(x))
+    assert not hasattr(arrived, "words") and not hasattr(arrived.layers[0], "W_q")
+
+
+def test_a_cache_may_be_changed_and_nothing_else():
+    source = next(each.source for each in catalogue.find("decode-step").right if "in place" in each.name)
+    assert judge(catalogue.find("decode-step"), LocalPeer(namespace_of(source)), KEY).passed
+    spoiling = source.replace("n = y.size(1)", "n = y.size(1)\n    y.zero_()")
+    assert "changed" in report_on("decode-step", spoiling)
