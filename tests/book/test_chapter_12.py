@@ -60,6 +60,8 @@ WORKED_EXAMPLES = {
     "the signature": [r"case:mixed\|eff:no\|tok:13a"],
     "who he is": [r"right, three seeds: 1\.0 1\.0 1\.0"],
     "the mean of what trembles": [r"their mean: +1\.00"],
+    "what the cue gets": [r"0\.048 0\.409 0\.123 0\.008"],
+    "the claim and its controls": [r"0\.000 0\.317 0\.000 0\.083 0\.000 0\.000 0\.000 0\.200"],
     "like torch": [r"largest difference of [\d,]+ logits: \d\.\de-0[56]"],
 }
 
