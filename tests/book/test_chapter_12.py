@@ -58,6 +58,7 @@ WORKED_EXAMPLES = {
     "the same letter twice": [r"5 6 False", r"True"],
     "the round trip": [r"The <unk> closed the windows\.", r"10 ids -> The zebra closed the windows\."],
     "the signature": [r"case:mixed\|eff:no\|tok:13a"],
+    "where it errs": [r"up to 6 words +0\.726", r"over 12 words +0\.482"],
     "who he is": [r"right, three seeds: 1\.0 1\.0 1\.0"],
     "the mean of what trembles": [r"their mean: +1\.00"],
     "what the cue gets": [r"0\.048 0\.409 0\.123 0\.008"],
