@@ -6,9 +6,9 @@ from typing import NamedTuple
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import DECODER, ENCODER, INK, PAPER
 
-WIDTH, HIGH, STEP = 192, 44, 62  # of a box; from one to the next
-LEFTS = (8, 246)  # of the columns
-PAGE, TOP = 446, 40
+WIDTH, HIGH, STEP = 216, 44, 62  # of a box; from one to the next
+LEFTS = (8, 268)  # of the columns
+PAGE, TOP = 492, 40
 
 
 class Step(NamedTuple):
