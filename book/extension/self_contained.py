@@ -81,12 +81,17 @@ class CourseRoad(SphinxDirective):
         return [nodes.raw("", f'<ol class="course-road">{"".join(items)}</ol>', format="html")]
 
 
-def hosted_links(path: str) -> list[str]:
-    """Return the Colab and Binder links, where it is known which public repository this is.
+def public_repository() -> str:
+    """Return owner/name of the public repository that this is, or nothing where that is not known.
 
     GitHub says so by itself while it builds a site (GITHUB_REPOSITORY); elsewhere COURSE_REPOSITORY=owner/name does.
     """
-    repository = os.environ.get("COURSE_REPOSITORY") or os.environ.get("GITHUB_REPOSITORY")
+    return os.environ.get("COURSE_REPOSITORY") or os.environ.get("GITHUB_REPOSITORY") or ""
+
+
+def hosted_links(path: str) -> list[str]:
+    """Return the Colab and Binder links, where it is known which public repository this is."""
+    repository = public_repository()
     if not repository:
         return ['<span class="exercise-note">In Colab: <em>File</em>, then <em>Upload notebook</em>.</span>']
     colab = f"https://colab.research.google.com/github/{repository}/blob/main/{path}"

@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
 from transformer_ref.visualization.palette import INK, MASK
@@ -25,7 +27,15 @@ class Drawing:
             raise ValueError(f"alt: expected a sentence that says what is seen, got {alt!r}")
         self.width, self.height, self.alt = width, height, alt
         self._parts: list[str] = []
-        self._hatched = False
+        self._hatched = self._linked = False
+
+    @contextmanager
+    def link(self, address: str) -> Iterator[None]:
+        """What is drawn inside the `with` leads there, by mouse and by key; its words are the link's name."""
+        self._linked = True
+        self._parts.append(f'<a href="{escape(address)}">')
+        yield
+        self._parts.append("</a>")
 
     def rectangle(
         self,
@@ -113,13 +123,14 @@ class Drawing:
 
     def to_svg(self) -> str:
         """Return the picture as one SVG element."""
+        role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
         hatch = (
             '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
             'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" '
             f'stroke="{MASK}" stroke-width="2"/></pattern></defs>'
         )
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="img" aria-label="{escape(self.alt)}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
             f'viewBox="0 0 {self.width:g} {self.height:g}" font-family="{FONT}" '
             f'style="display:block;width:100%;height:auto;max-width:{self.width:g}px;margin:0.5rem auto">'
             f"{hatch if self._hatched else ''}{''.join(self._parts)}</svg>"
