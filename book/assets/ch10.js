@@ -64,7 +64,7 @@
     const table = html("table"), said = html("output", { "aria-live": "polite" });
     const from = () => shifted(by);
     const word = (at) => (from()[at] === null ? (at < by ? "<bos>" : "<pad>") : ANSWERS[from()[at]]);
-    const written = (at) => mode === "training" || at <= place; // while translating, later inputs do not exist yet
+    const written = (at) => mode === "training" || (at <= place && (from()[at] ?? -1) < at); // a word is said before it is read
     const sees = (asking) => grid(T, (at) => at).filter((at) => written(at) && (!masked || at <= asking));
     const copies = (asking) => sees(asking).some((at) => from()[at] === asking);
 
@@ -101,12 +101,14 @@
         html("tbody", {}, ...grid(T, (at) => {
           const there = mode === "training" || at <= place;
           return html("tr", { class: there && copies(at) ? "leak" : "" }, rowHead(at),
-            html("td", {}, there ? word(at) : "(not yet)"), html("td", {}, there ? sees(at).map(word).join(" ") : ""),
+            html("td", {}, written(at) ? word(at) : "(not yet)"), html("td", {}, there ? sees(at).map(word).join(" ") : ""),
             html("td", { class: "told" }, there ? `${ANSWERS[at]}${copies(at) ? " ✗" : ""}` : ""),
             html("td", {}, mode === "training" ? "the one pass" : there ? `pass ${at + 1}` : ""));
         })));
-      const verdict = leak
-        ? `its answer, ${ANSWERS[place]}, is among them: it can copy. ${mode === "training" ? "The loss will be wonderful." : "But nothing has been written there yet, so nothing can be copied now."}`
+      const verdict = mode === "translating" && by < 1
+        ? "what it learned to read there has not been written yet. This shift exists in training only."
+        : leak
+        ? `its answer, ${ANSWERS[place]}, is among them: it can copy. The loss will be wonderful.`
         : by === 1
           ? masked || mode === "translating" ? "its answer is not among them, and the newest word is. This is right." : "here its answer is not among them. Look at the other places."
           : by === 2 ? "no answer leaks, but the newest word is missing." : "here its answer is not among them. Look at the other places.";
