@@ -1,5 +1,5 @@
 /* Chapter 08: who may look at whom (W08a), how a mask is stretched (W08b), a leak detector (W08c), the laboratory of
-   recorded mistakes (W08d) and its six curves (W08e).
+   recorded mistakes (W08d, in chapter 10 W10d) and its six curves (W08e).
 
    A classic script that stands by itself. W08a and W08b compute with the formulas of the page, and a test compares them
    with transformer_ref; the others show what the page's own cells have written into its script of JSON. */
@@ -285,16 +285,16 @@
       said.textContent = `${fault.name}: ${fault.group}. ${fault.verdict}`;
     };
 
-    const select = html("select", { id: "W08d-fault", onchange: () => draw(ordered[select.selectedIndex]) },
+    const select = html("select", { id: `${root.id}-fault`, onchange: () => draw(ordered[select.selectedIndex]) },
       ...groups.map(([name]) => html("optgroup", { label: name }, ...ordered.filter((fault) => fault.group === name).map((fault) => html("option", {}, fault.name)))));
     const step = (by) => {
       select.selectedIndex = (select.selectedIndex + by + ordered.length) % ordered.length;
       draw(ordered[select.selectedIndex]);
     };
     root.replaceChildren(
-      head("The loss liar", "W08d"),
+      head("The loss liar", root.id),
       html("div", { class: "widget-controls" },
-        html("div", {}, html("label", { for: "W08d-fault" }, "the mistake "), select),
+        html("div", {}, html("label", { for: `${root.id}-fault` }, "the mistake "), select),
         html("button", { type: "button", onclick: () => step(-1) }, "← before"), html("button", { type: "button", onclick: () => step(1) }, "next →")),
       said, view);
     draw(ordered[0]);
