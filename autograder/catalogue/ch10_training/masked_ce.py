@@ -117,6 +117,10 @@ EXERCISE = Exercise(
                   COUNT, "real.any(dim=1).sum().clamp(min=1)"), AVERAGE,
               """Each sentence was averaged by itself, and then the sentences. So a word of a short sentence weighs more than one of a
               long one. Average over *tokens*: all sums first, one division at the end.""", quotes=the_number),
+        wrong("the mean of the sentences' means, NaN for an empty one", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
+                  COUNT, "len(labels)"), AVERAGE,
+              """Each sentence was averaged by itself, and a row of pads alone gives 0 divided by 0, NaN. Average over the *tokens* of the batch: all sums first, one
+              division at the end."""),
         wrong("the mean of all sentences' means, empty ones too", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
               """Each sentence was averaged by itself, then all sentences, even those without a word. Average over *tokens*: all sums first,
@@ -152,6 +156,11 @@ EXERCISE = Exercise(
                       return F.cross_entropy(logits, labels, ignore_index=pad)
               """), LOSS, """cross_entropy wants the classes on axis 1, and they stand on the last one here: your code stops, or takes places for classes. Make
               one list of places of both, (B * T, V) and (B * T,), or bring the classes to axis 1."""),
+        wrong("cut into rows of the wrong length", answer("""
+                  def masked_ce(logits, labels, pad):
+                      return F.cross_entropy(logits.view(-1, logits.shape[1]), labels.view(-1), ignore_index=pad)
+              """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place and is as long as the vocabulary, the last size of
+              logits."""),
         wrong("pad 0 written in", RIGHT.but("!= pad", "!= 0"), AVERAGE,
               "Your loss leaves out id 0 whatever pad is. The pad's id is the third argument.", quotes=the_number),
         wrong("log of the softmax", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,

@@ -139,7 +139,7 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row, want in zip(words, wanted, strict=True)),
         "different": len(set(map(tuple, words))), "first": [batch.italian[i] for i in words[0]],
         "repeats its input": float((guesses[:, 1:] == batch.target_input[:, 1:])[later].float().mean()),
-        "finite": bool(sound.isfinite().all()),
+        "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
         "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
         "again": gap(again, sound), "source": gap(other, sound),
@@ -248,7 +248,7 @@ EXERCISE = Exercise(
               moved it: a gradient that is detached, an optimizer without parameters (or with those of another model), no step(), a rate near 0; or
               what you returned is not the model that you trained.""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
-                            and told["first right"] < 4 and NEW * LN_V < told["loss"] < 2 * LN_V)),
+                            and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
         wrong("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12), FLOOR,
               f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of them once more and stays near
               ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain scores.""", quotes=how_it_says,
@@ -269,6 +269,11 @@ EXERCISE = Exercise(
               there in training: positions that begin at 0 anew (a cache without an offset), or an input that was shifted twice.""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
+        wrong("trained on another input", RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
+              """Your model is sure of itself and wrong: it has learned something, from another input or to other labels than these. Place t reads the word
+              *before* the one that it is to say (10.1); shifted to the other side, it reads the one after it, and its loss reaches nothing.""",
+              quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
+                                                and told["loss"] > LN_V)),
         wrong("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
               f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}: the steps threw it about. A smaller rate, or clipped
               gradients.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),

@@ -136,6 +136,22 @@ EXERCISE = Exercise(
                       return shifted
               """), SHIFT, """The first label runs through the whole row: each place was copied from one that had just been overwritten. Read from the
               labels, write into the copy.""", quotes=ids_of_the_first),
+        wrong("bos in all of the first row", answer("""
+                  def shift_right(labels, bos):
+                      shifted = labels.roll(1, dims=1)
+                      shifted[0] = bos
+                      return shifted
+              """), SHIFT, "All of the first *row* became bos: the first index is the sentence. bos goes to the first place of every sentence, the first column.",
+              quotes=ids_of_the_first),
+        wrong("the first sentence came back alone", RIGHT.but(JOINED, "torch.cat([first, rest], dim=1)[:1]"), SHIFT,
+              "Only the first sentence came back. All of them are shifted, one a row.", quotes=sizes),
+        wrong("written over itself", answer("""
+                  def shift_right(labels, bos):
+                      labels[:, 1:] = labels[:, :-1]
+                      labels[:, 0] = bos
+                      return labels
+              """), SHIFT, """A tensor cannot be copied onto itself one place further: what is read has been overwritten by then. And these are the caller's labels, which
+              stay as they are. Write into a new tensor."""),
         in_place("labels", answer("""
                   def shift_right(labels, bos):
                       labels[:, 1:] = labels[:, :-1].clone()

@@ -108,6 +108,8 @@ EXERCISE = Exercise(
               among the V - 2 others.""", quotes=first_sum),
         wrong("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
               "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
+        wrong("the label set last, in rows of pads too", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
+              "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: the row is all 0."),
         wrong("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
               """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is the label the row is to
               be all 0.""", quotes=first_sum),

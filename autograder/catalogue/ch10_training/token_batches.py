@@ -13,6 +13,7 @@ from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.data import batching
 
 (BATCHES,) = sections("batches")
+BATCHES_OF_PLACES = "a list of lists of places"
 MORE_PADDING, MORE_BATCHES = 0.10, 2  # than sorting and filling up gives
 
 
@@ -57,10 +58,8 @@ def judged(case: Case, result: Any) -> Any:
     lengths, max_tokens = case.arguments
     if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is wanted
         return result
-    try:
-        batches = [[_place(i) for i in (b.tolist() if isinstance(b, torch.Tensor) else b)] for b in result]
-    except (TypeError, ValueError):
-        return result
+    kind = _kind(result)
+    batches = [_items(batch) for batch in result] if kind == BATCHES_OF_PLACES else []
     times = Counter(i for batch in batches for i in batch)
     found = [[lengths[i] for i in batch if 0 <= i < len(lengths)] for batch in batches]
     beyond = [batch for batch in found if batch and max(batch) * len(batch) > max_tokens]
@@ -68,6 +67,7 @@ def judged(case: Case, result: Any) -> Any:
     padding, least = padding_share(found), padding_share(best)
     return Seen(
         {
+            "what came back": kind,
             "places that nothing stands at": sorted(set(times) - set(range(len(lengths))))[:3],
             "items left out": [i for i in range(len(lengths)) if i not in times][:3],
             "items twice": [i for i, count in sorted(times.items()) if count > 1][:3],
@@ -87,10 +87,20 @@ def padding_share(batches: list[list[int]]) -> float:
     return 1 - sum(map(sum, batches)) / cells if cells else 0.0
 
 
-def _place(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError
-    return value
+def _items(batch: Any) -> Any:
+    return batch.tolist() if isinstance(batch, torch.Tensor) else batch
+
+
+def _kind(result: Any) -> str:
+    """What came back, in a learner's words."""
+    if not isinstance(result, (list, tuple)):
+        return "nothing" if result is None else "no list"
+    batches = [_items(batch) for batch in result]
+    if not all(isinstance(batch, (list, tuple)) for batch in batches):
+        return "a list of numbers" if all(type(batch) is int for batch in batches) else "a list of something else"
+    if all(type(item) is int for batch in batches for item in batch):
+        return BATCHES_OF_PLACES
+    return "a list of lists of something else"
 
 
 def all_beyond(fits: Callable[[list[int], int], bool]) -> Callable[[Evidence], bool]:
@@ -235,10 +245,8 @@ EXERCISE = Exercise(
         wrong("all batches one and the same list", RIGHT.but("            batch = []", "            batch.clear()"), BATCHES,
               """All your batches are one and the same list: clear() empties it everywhere, and what is in it at the end is in all of them. Begin
               a new list."""),
-        wrong("the batches' lengths", RIGHT.but("return batches", "return [len(batch) for batch in batches]"), BATCHES,
-              "One number for each batch came back. The places of its sentences are wanted, a list for each batch."),
         wrong("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"), BATCHES,
-              "One list of places came back. A list for each batch is wanted."),
+              "One list of numbers came back. A list for each batch is wanted, of the places of its sentences."),
         wrong("stops after the first batch", RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"), BATCHES,
               "Only the first batch came back: a `return` inside the loop ends all of it.", quotes=left_out),
         wrong("an assertion", RIGHT.but(REFUSED, "assert False, item"), BATCHES,
