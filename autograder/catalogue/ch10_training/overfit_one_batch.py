@@ -277,6 +277,10 @@ EXERCISE = Exercise(
         wrong("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
               f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}: the steps threw it about. A smaller rate, or clipped
               gradients.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
+        wrong("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"), SYMPTOMS,
+              """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source tells. In training the source was not
+              heard: was it given to the model, and do gradients reach the encoder?""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         wrong("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
               """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by heart. If the loss does not fall
               any further, train on one pair, and see what it cannot say.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),

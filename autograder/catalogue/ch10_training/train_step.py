@@ -211,6 +211,8 @@ EXERCISE = Exercise(
               "This is the sum of the costs, not their mean over the real tokens.", quotes=losses),
         wrong("divided by all places", RIGHT.but("ignore_index=pad)", 'ignore_index=pad, reduction="sum") / labels.numel()'), AVERAGE,
               "The pads were left out of the sum and still counted when it was divided. Divide by the number of real tokens.", quotes=losses),
+        wrong("smoothed labels", RIGHT.but("ignore_index=pad", "ignore_index=pad, label_smoothing=0.1"), AVERAGE,
+              "The loss was taken against smoothed labels. Here it is the mean cost of the labels themselves, as in 10.2.", quotes=losses),
         wrong("softmax before the loss", RIGHT.but("logits.flatten", "logits.softmax(-1).flatten"), STEP,
               "Softmax was applied twice: cross_entropy wants the scores themselves.", quotes=losses),
         wrong("the labels as input", RIGHT.but("model(src, tgt_in)", "model(src, labels)"), FORCING,
