@@ -19,6 +19,7 @@ GIVEN = {  # name in the notebooks -> where the package has what does the same
     "scaled_scores": "transformer_ref.model.similarity.scaled_dot_product_scores",  # 03
     "softmax": "transformer_ref.model.softmax.softmax",  # 04
     "causal_mask": "transformer_ref.model.masks.causal_mask",  # 08
+    "Transformer": "transformer_ref.model.transformer.Transformer",  # 09
 }
 
 

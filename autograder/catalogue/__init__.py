@@ -13,6 +13,7 @@ from autograder.catalogue import (
     ch06_multi_head_attention,
     ch07_positional_encoding,
     ch08_masks,
+    ch10_training,
     ch11_inference,
     own,
 )
@@ -29,6 +30,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch06_multi_head_attention.ASSIGNMENT,
     ch07_positional_encoding.ASSIGNMENT,
     ch08_masks.ASSIGNMENT,
+    ch10_training.ASSIGNMENT,
     ch11_inference.ASSIGNMENT,
 )
 

@@ -141,8 +141,9 @@ class Exercise:
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
-    as a cache. seconds: limit for all questions together. wrong, right: known answers. hints: nudge, shape plan,
-    pseudocode.
+    as a cache. stage: what is set up around a function where it runs, by its name in `inside.stages`; arguments and
+    results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. hints: nudge,
+    shape plan, pseudocode.
     omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
 
     Raises EntryError for what contradicts itself.
@@ -165,6 +166,7 @@ class Exercise:
     keeps: tuple[str, ...] = ()
     reads: Callable[[Case, Any], Any] | None = None
     gives: tuple[int, ...] = ()
+    stage: str = ""
     seconds: float = 20.0
     omits: Mapping[str, str] = field(default_factory=dict)
 

@@ -41,7 +41,7 @@ class Answer(str):
             try:
                 for method, *arguments in more:
                     both = getattr(both, method)(*arguments)
-                ast.parse(both)
+                compile(both, "<both>", "exec")  # it refuses what a parser lets pass, such as an argument named twice
             except (ValueError, SyntaxError):  # what the one changes is not there any more
                 continue
             if both not in (first, second):

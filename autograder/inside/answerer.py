@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from autograder.inside import recorder, wire
+from autograder.inside.stages import STAGES, answered
 
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
@@ -44,6 +45,7 @@ class Answerer:
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._namespace = namespace
         self._module: Any = None
+        self._stages: dict[str, Any] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request; an exception of the learner's is part of the reply, never raised.
@@ -79,8 +81,11 @@ class Answerer:
     def _look(self, names: list[str]) -> dict[str, Any]:
         return {"kinds": {name: _kind(self._namespace, name) for name in names}}
 
-    def _call(self, name: str, arguments: tuple, cotangent: Any = None) -> dict[str, Any]:
-        return self._observe(self._namespace[name], arguments, cotangent, {})
+    def _call(self, name: str, arguments: tuple, cotangent: Any = None, stage: str = "") -> dict[str, Any]:
+        function = self._namespace[name]
+        if stage:
+            function = self._stages.setdefault(stage, STAGES[stage]()).around(function)
+        return self._observe(function, arguments, cotangent, {})
 
     def _construct(self, name: str, arguments: tuple, example: tuple, dtype: str) -> dict[str, Any]:
         self._module = self._namespace[name](*arguments)
@@ -257,7 +262,8 @@ def _about(error: BaseException, last: FrameType | None, own: FrameType | None) 
     """
     if last is not None and last.f_code is torch.nn.Module.forward.__code__:
         return ["forward"]
-    calling = (Answerer._observe.__code__, Answerer._construct.__code__, torch.nn.Module._call_impl.__code__)
+    callers = (Answerer._observe, Answerer._construct, answered, torch.nn.Module._call_impl)
+    calling = [caller.__code__ for caller in callers]
     if isinstance(error, TypeError) and own is None and last is not None and last.f_code in calling:
         return ["arguments"]
     if isinstance(error, AttributeError) and isinstance(error.name, str):

@@ -155,10 +155,12 @@ class Subject:
     def _observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
-        name = case.function or self._exercise.names[0]
+        called = {"name": case.function or self._exercise.names[0]}
+        if self._exercise.stage:
+            called["stage"] = self._exercise.stage
         if case.before:
-            self._ask("call", name=name, arguments=case.before)
-        seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), case)
+            self._ask("call", **called, arguments=case.before)
+        seen = self._observation(self._ask("call", **called, arguments=case.arguments, cotangent=cotangent), case)
         return replace(seen, **_generator_use(case.arguments, seen.inputs))
 
     def _observe_class(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:

@@ -48,6 +48,12 @@ def test_two_changes_of_one_answer_are_made_together_where_they_fit():
     )
 
 
+def test_changes_that_together_name_an_argument_twice_are_not_made_together():
+    summed = answer("def total(x):\n    return x.sum(dim=0)\n")
+    kept = summed.but("dim=0", "dim=0, keepdim=True")
+    assert kept.together(summed.but("sum(", "sum(keepdim=False, ")) is None
+
+
 def test_changes_of_the_same_place_of_another_answer_or_of_nothing_are_not_made_together():
     turned = RIGHT.but("W @ V", "V @ W")
     assert turned.together(RIGHT.but("mixed = W @ V", "mixed = V")) is None

@@ -1,0 +1,388 @@
+"""10.7: eight sentences learned by heart, and judged by what the model says, never by its loss."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from autograder.catalogue.ch10_training.shared import Seen, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import hidden, visible
+from transformer_ref.config import ModelConfig
+from transformer_ref.data.eight_pairs import EightPairs, eight_pairs
+
+OVERFIT, SYMPTOMS, LIAR, FLOOR = sections("overfit symptoms liar floor")
+WANTED, OF = 7, 8  # translations that must be right, and how many there are
+SMALL = 1e-3  # a difference of scores, beside the largest of them, that is no more than rounding
+LEARNED, NEW = 0.3, 0.85  # a loss that is nearly nothing; the share of ln V that a model begins at
+
+
+def overfit_one_batch(cfg: ModelConfig) -> nn.Module:
+    """What a model that has learned the batch by heart is like: it says what it was shown. Nothing is trained here."""
+    return _ByHeart(the_batch())
+
+
+class _ByHeart(nn.Module):
+    """Finds the source among those that it knows, and says what stands at each place of its translation."""
+
+    def __init__(self, known: EightPairs) -> None:
+        super().__init__()
+        self.known = {_words(row): labels for row, labels in zip(known.source, known.labels, strict=True)}
+        self.vocabulary = len(known.italian)
+
+    def forward(self, source: Tensor, target_input: Tensor) -> Tensor:
+        """Logits (batch, target, vocabulary), 9 for what it is sure of."""
+        T = target_input.shape[1]
+        rows = [F.pad(self.known[_words(row)], (0, T))[:T] for row in source]
+        return 9.0 * F.one_hot(torch.stack(rows), self.vocabulary)
+
+
+def _words(ids: Tensor) -> tuple[int, ...]:
+    return tuple(id for id in ids.tolist() if id != CFG.pad)
+
+
+@cache
+def the_batch() -> EightPairs:
+    return eight_pairs()
+
+
+CFG = ModelConfig(
+    source_vocabulary=len(the_batch().english), target_vocabulary=len(the_batch().italian), d_model=32, heads=4,
+    encoder_layers=1, decoder_layers=1, d_ff=64, dropout=0.0, norm_first=True, max_length=32,
+)  # fmt: skip
+
+
+def asked(g: torch.Generator, look: str) -> Case:
+    """The questions to the trained model; `look`: what this probe looks at beside the translations.
+
+    The pads, the order, the place from which on words are changed and the sentences that come alone are drawn.
+    """
+    batch = the_batch()
+    order, pads = torch.randperm(OF, generator=g), int(torch.randint(1, 6, (), generator=g))
+    padded = F.pad(batch.source, (0, pads), value=CFG.pad)[order]
+    place = int(torch.randint(1, batch.labels.shape[1] - 1, (), generator=g))
+    changed = batch.target_input.clone()
+    changed[:, place:] = torch.randint(4, CFG.target_vocabulary, changed[:, place:].shape, generator=g)
+    short = [row for row in range(OF) if batch.source[row, -1] == CFG.pad]
+    few = [short[i] for i in torch.randperm(len(short), generator=g)[:3].tolist()]
+    alone = [batch.source[row : row + 1, : int((batch.source[row] != CFG.pad).sum())] for row in few]
+    questions = {
+        "score": [
+            (batch.source, batch.target_input),
+            (padded, batch.target_input[order]),
+            (batch.source, changed),
+            (batch.source, batch.target_input),
+            (batch.source.roll(1, 0), batch.target_input),
+            *((source, batch.target_input[row : row + 1]) for source, row in zip(alone, few, strict=True)),
+        ],
+        "translate": [batch.source],
+        "look": look, "order": order, "place": place, "alone": few,
+    }  # fmt: skip
+    return Case((CFG, questions))
+
+
+TRANSLATIONS = f"at least {WANTED} of the {OF} translations right"
+LOOKS = {  # what is looked at -> how a report says it
+    "padding": "the same with more pads, in another order",
+    "alone": "the same for a sentence alone",
+    "future": "later words change nothing before them",
+    "again": "the same when asked again",
+}
+
+
+def facts(case: Case, result: Any) -> Any:
+    """What the model's answers show; for the rest see `Seen`."""
+    if not isinstance(result, dict) or not isinstance(result.get("scores"), list):
+        kind = result.get("model") if isinstance(result, dict) else type(result).__name__
+        return Seen({"a model that can be asked": False}, {"kind": str(kind)[:40]})
+    scores = [each for each in result["scores"] if isinstance(each, Tensor) and each.is_floating_point()]
+    shape = (*the_batch().labels.shape, CFG.target_vocabulary)
+    translations = result.get("translations")
+    fit = len(scores) == len(case.arguments[1]["score"]) and isinstance(translations, list) and len(translations) == 1
+    if not fit or tuple(scores[0].shape) != shape:
+        found = tuple(scores[0].shape) if scores else "none"
+        return Seen({f"logits of shape {shape}": False}, {"shape": str(found)})
+    told = _told(case.arguments[1], [each.double() for each in scores], translations[0])
+    look = case.arguments[1]["look"]
+    judged = {TRANSLATIONS: told["right"] >= WANTED}
+    if look in LOOKS:
+        judged[LOOKS[look]] = judged[TRANSLATIONS] and told[look] <= SMALL
+    return Seen(judged, told)
+
+
+def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict[str, Any]:
+    """Numbers about the model: its loss with the right words before it, its translations, and what changes its scores."""
+    batch = the_batch()
+    sound, padded, changed, again, other, *alone = scores
+    labels, real = batch.labels, batch.labels != CFG.pad
+    costs = -sound.log_softmax(-1).gather(-1, labels[..., None])[..., 0].masked_fill(~real, 0)  # (8, target)
+    of_rows = costs.sum(1) / real.sum(1)
+    words = [_until_end(row) for row in said.tolist()]
+    wanted = [_until_end(row) for row in labels.tolist()]
+    guesses, largest = sound.argmax(-1), 1 + float(sound.abs().max())
+    later = real[:, 1:]
+
+    def gap(one: Tensor, two: Tensor) -> float:
+        return float((one - two).abs().max()) / largest
+
+    place, rows = questions["place"], questions["alone"]
+    return {
+        "loss": float(costs.sum() / real.sum()), "at first": float(costs[:, 0].mean()),
+        "later": float(costs[:, 1:].sum() / later.sum()), "known rows": int((of_rows < LEARNED).sum()),
+        "right": sum(map(list.__eq__, words, wanted)), "first right": sum(a[:1] == b[:1] for a, b in zip(words, wanted, strict=True)),
+        "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row, want in zip(words, wanted, strict=True)),
+        "different": len(set(map(tuple, words))), "first": [batch.italian[i] for i in words[0]],
+        "repeats its input": float((guesses[:, 1:] == batch.target_input[:, 1:])[later].float().mean()),
+        "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
+        "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
+        "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
+        "again": gap(again, sound), "source": gap(other, sound),
+        "alone": max((gap(one, sound[row : row + 1]) for one, row in zip(alone, rows, strict=True)), default=0.0),
+    }  # fmt: skip
+
+
+def _until_end(row: list[int]) -> list[int]:
+    return row[: row.index(CFG.eos) + 1] if CFG.eos in row else row
+
+
+# --- symptoms ---------------------------------------------------------------------------------------------------------
+
+
+def if_told(holds: Callable[[dict[str, Any]], bool]) -> Callable[[Evidence], bool]:
+    """Whether the model gave scores, and they show this."""
+    return lambda evidence: "loss" in evidence.got.told and holds(evidence.got.told)
+
+
+def how_it_says(evidence: Evidence) -> str:
+    """How many translations are right, the loss, and the first translation."""
+    told = evidence.got.told
+    return (f"{told['right']} of your {OF} translations are right, at a loss of {number(told['loss'])}. "
+            f"The first one reads: {' '.join(told['first'])}.")  # fmt: skip
+
+
+def kind_of(evidence: Evidence) -> str:
+    return f"What came back is of the type {evidence.got.told['kind']}."
+
+
+def shape_of(evidence: Evidence) -> str:
+    return f"For {tuple(the_batch().target_input.shape)} words your model gives scores of shape {evidence.got.told['shape']}."
+
+
+HEAD = """
+    from transformer_ref.data.eight_pairs import eight_pairs
+    from transformer_ref.model.transformer import Transformer
+
+"""
+RIGHT = answer(HEAD + """
+    def overfit_one_batch(cfg):
+        torch.manual_seed(1)
+        batch = eight_pairs()
+        model = Transformer(cfg)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        for step in range(50):
+            logits = model(batch.source, batch.target_input)
+            loss = F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=cfg.pad)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        return model
+""")
+MADE, RATE, STEPS = "model = Transformer(cfg)", "lr=0.01", "range(50)"
+SCORED, MOVE, DONE = "model(batch.source, batch.target_input)", "opt.step()", "return model"
+LN_V, LOWEST = math.log(CFG.target_vocabulary), math.log(1 + (CFG.target_vocabulary - 1) / math.e)
+
+
+def other_model(body: str, steps: int = 50) -> Answer:
+    """The right training of a Transformer whose forward is this."""
+    lines = "\n".join(f"            {line}" for line in body.splitlines())
+    changed = RIGHT.but("def overfit_one_batch(cfg):", f"class Changed(Transformer):\n    def forward(self, source, target):\n{lines}\n\n\ndef overfit_one_batch(cfg):")
+    return changed.but(MADE, "model = Changed(cfg)").but(STEPS, f"range({steps})")
+
+
+def after_training(body: str) -> Answer:
+    """The right training of a sound Transformer, of which something else is returned, by this function of it."""
+    return RIGHT.but(DONE, f"def changed(source, target):\n        {body}\n    return changed")
+
+
+EXERCISE = Exercise(
+    id="overfit-one-batch", number="10.7", difficulty=3, minutes=35, visible_points=2, hidden_points=5, seconds=60.0,
+    reference=overfit_one_batch, reads=facts, stage="training", section=OVERFIT,
+    probes=(
+        visible("eight pairs, translated word by word", asked, "translations"),
+        hidden("more pads behind the sources, in another order", asked, "padding", says="more pads behind the sources"),
+        hidden("a sentence alone", asked, "alone", says="a sentence alone"),
+        hidden("later words of the target changed", asked, "future", says="later words of the target"),
+        hidden("the same question again", asked, "again", says="the same question twice"),
+    ),
+    wrong=(
+        wrong("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
+              "A trained model is wanted: something that is called with source and target input and gives logits.", quotes=kind_of,
+              shows=lambda evidence: "kind" in evidence.got.told),
+        wrong("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
+              "For every place of the target input one score for each token of the target vocabulary is wanted, (B, T, V).", quotes=shape_of,
+              shows=lambda evidence: "shape" in evidence.got.told),
+        wrong("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
+              "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or clipped gradients.",
+              shows=if_told(lambda told: not told["finite"])),
+        wrong("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"), SYMPTOMS,
+              """Asked twice, your model gives two answers. Something in it is drawn anew at each call, as dropout is; the check puts it in evaluation mode,
+              so it must be something that does not heed the mode.""", shows=if_told(lambda told: told["again"] > SMALL)),
+        wrong("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
+              """At every place your model says the word that it has just been given. In training its input must have been the answer itself, so all
+              that there was to learn was to copy, and its loss reached nothing. See 10.1: the input is the labels *shifted*.""",
+              quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
+        wrong("it reads the future", other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], target.shape[1], dtype=torch.bool)\n"
+                  "return self.logits(self.decode(target, encoded, mask=everything).hidden)"), LIAR,
+              """The loss is nearly nothing, and the translations are wrong: you leak the future. With the right words before it, *and after it*, the
+              model only copies; when it translates there is no after. Check 08.2 (the causal mask), 10.1 (the shift) and 06.2 (heads merged without a
+              transpose mix the places).""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
+        wrong("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
+              f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has
+              moved it: a gradient that is detached, an optimizer without parameters (or with those of another model), no step(), a rate near 0; or
+              what you returned is not the model that you trained.""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
+                            and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
+        wrong("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12), FLOOR,
+              f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of them once more and stays near
+              ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain scores.""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["are shares"])),
+        wrong("it ignores the source", other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
+              """Another source changes nothing in what your model says: it does not listen to it, so all translations are one and the same. Where do the
+              keys and values of the cross-attention come from?""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["source"] <= 1e-6)),
+        wrong("it never ends", RIGHT.but("batch.labels.flatten()", "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
+              """The words are right, and then your model goes on and on: nothing ever taught it to say <eos>. It belongs to the labels, and the loss counts
+              it.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["without end"] >= 4)),
+        wrong("some pairs only", RIGHT.but("batch = eight_pairs()", "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
+                  SCORED, "model(source, begun)").but("batch.labels.flatten()", "labels.flatten()"), SYMPTOMS,
+              "A few pairs were learned by heart and the others never seen. All eight belong to the batch.", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and 1 <= told["known rows"] <= 5 and told["loss"] > 1.0)),
+        wrong("the first word alone", after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in range(target.shape[1])], dim=1)"), SYMPTOMS,
+              """The first word is right, and then it goes astray or repeats itself. What the model is given at the second place is not what it was given
+              there in training: positions that begin at 0 anew (a cache without an offset), or an input that was shifted twice.""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
+                            and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
+        wrong("trained on another input", RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
+              """Your model is sure of itself and wrong: it has learned something, from another input or to other labels than these. Place t reads the word
+              *before* the one that it is to say (10.1); shifted to the other side, it reads the one after it, and its loss reaches nothing.""",
+              quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
+                                                and told["loss"] > LN_V)),
+        wrong("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
+              f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}: the steps threw it about. A smaller rate, or clipped
+              gradients.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
+        wrong("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"), SYMPTOMS,
+              """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source tells. In training the source was not
+              heard: was it given to the model, and do gradients reach the encoder?""", quotes=how_it_says,
+              shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
+        wrong("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
+              """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by heart. If the loss does not fall
+              any further, train on one pair, and see what it cannot say.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
+        wrong("it heeds the pads", other_model("encoded = self.encode(source)\nencoded = encoded._replace(mask=torch.ones_like(encoded.mask))\n"
+                  "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
+              """The translations are right, and more pads behind the sources change the scores: words look at pads. In this batch the pads stand where they
+              stood in training; in another they will not. Check the padding mask, in the encoder *and* in the cross-attention (08.1).""",
+              shows=if_told(lambda told: told["padding"] > SMALL)),
+        wrong("the sentences mix", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, keepdim=True)"), SYMPTOMS,
+              """The translations are right, and a sentence alone gets other scores than among its neighbors: the sentences of a batch are mixed somewhere. Which
+              axis is the batch?""", shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
+        wrong("it reads the future a little", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, keepdim=True)"), LIAR,
+              """The translations are right, and still later words of the target change the scores before them. By heart that does no harm; on other sentences it
+              will. Check the causal mask (08.2) and every axis along which something is averaged.""",
+              shows=if_told(lambda told: told["future"] > SMALL)),
+    ),
+    right=(
+        right("Adam, fifty steps", RIGHT),
+        right("clipped, with a warm-up", """
+            from transformer_ref.data.eight_pairs import eight_pairs
+            from transformer_ref.model.transformer import Transformer
+
+
+            def overfit_one_batch(cfg):
+                source, target_input, labels, *_ = eight_pairs()
+                model = Transformer(cfg, torch.Generator().manual_seed(3))
+                opt = torch.optim.AdamW(model.parameters(), lr=1.0, betas=(0.9, 0.98), weight_decay=0.0)
+                model.train()
+                for step in range(1, 71):
+                    for group in opt.param_groups:
+                        group["lr"] = 0.012 * min(step / 10, (10 / step) ** 0.5)
+                    real = labels != cfg.pad
+                    loss = F.cross_entropy(model(source, target_input)[real], labels[real], label_smoothing=0.1)
+                    opt.zero_grad()
+                    loss.backward()
+                    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    opt.step()
+                return model
+        """),
+        right("a recurrent model of one's own", """
+            from transformer_ref.data.eight_pairs import eight_pairs
+
+
+            class Recurrent(nn.Module):
+                def __init__(self, cfg):
+                    super().__init__()
+                    self.pad = cfg.pad
+                    self.source = nn.Embedding(cfg.source_vocabulary, 32)
+                    self.target = nn.Embedding(cfg.target_vocabulary, 32)
+                    self.rnn = nn.GRU(64, 48, batch_first=True)
+                    self.out = nn.Linear(48, cfg.target_vocabulary)
+
+                def forward(self, source, target):
+                    words = self.source(source) * (source != self.pad)[..., None]
+                    memory = words.sum(dim=1, keepdim=True).expand(-1, target.shape[1], -1)
+                    return self.out(self.rnn(torch.cat([self.target(target), memory], dim=-1))[0])
+
+
+            def overfit_one_batch(cfg):
+                torch.manual_seed(0)
+                batch, model = eight_pairs(), Recurrent(cfg)
+                opt = torch.optim.Adam(model.parameters(), lr=0.02)
+                for _ in range(60):
+                    loss = F.cross_entropy(model(batch.source, batch.target_input).transpose(1, 2), batch.labels, ignore_index=cfg.pad)
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                return model
+        """),
+        right("until nothing is wrong", """
+            import dataclasses
+
+            from transformer_ref.data.eight_pairs import eight_pairs
+            from transformer_ref.model.transformer import Transformer
+
+
+            def overfit_one_batch(cfg):
+                torch.manual_seed(5)
+                batch = eight_pairs()
+                model = Transformer(dataclasses.replace(cfg, d_model=24, heads=2, d_ff=48, dropout=0.1, norm_first=False))
+                opt = torch.optim.Adam(model.parameters(), lr=0.008)
+                real = batch.labels != cfg.pad
+                for step in range(400):
+                    model.train()
+                    scores = model(batch.source, batch.target_input)
+                    loss = -scores.log_softmax(-1).gather(-1, batch.labels[..., None])[..., 0][real].mean()
+                    model.zero_grad()
+                    loss.backward()
+                    opt.step()
+                    if loss < 0.05:
+                        break
+                return model
+        """),
+    ),
+    omits={
+        "a second call": "a training is too dear to be asked for twice",
+        "precision": "a training is no place for numbers of 100,000,000",
+    },
+    hints=(
+        "it is the loop of 10.6 around one and the same batch. When has the model learned it?",
+        "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some fifty steps at a rate of 0.01.",
+        "a model of cfg; an optimizer of its parameters; many times: logits, mean cost of the real labels, forget gradients, backward, "
+        "step; return the model.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,53 @@
+"""What the exercises of chapter 10 share."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.numbers import number
+from autograder.catalogue.sections import of_chapter
+
+PAD, BOS, EOS = 0, 1, 2
+sections = of_chapter("10")
+TI_AMO = torch.tensor([[7, 4, 9, EOS]])  # Ti amo molto <eos>
+TWO = torch.tensor([[5, 8, 4, 6, EOS], [4, 9, EOS, PAD, PAD]])
+LARGE_ID = 2**24  # the first whole number after which float32 leaves some out
+
+
+def sentences(g: torch.Generator, B: int, T: int, pad: int, first: int = 3, last: int = 40) -> Tensor:
+    """Labels of different lengths, filled up with pads at the end, (B, T); one sentence fills its row."""
+    ids = torch.randint(first, last, (B, T), generator=g)
+    ids = ids.where(ids != pad, last)
+    lengths = torch.randint(1, T, (B,), generator=g) if T > 1 else torch.ones(B, dtype=torch.int64)
+    lengths[-1] = T
+    if B > 2:
+        lengths[0], lengths[1] = T - 1, 1
+    return ids.masked_fill(torch.arange(T) >= lengths[:, None], pad)
+
+
+def in_single_precision(case: Case, result: Any) -> Any:
+    """A table in float32, since nothing that goes in says another precision; float64 is right too."""
+    return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
+
+
+def ids_of_the_first(evidence: Evidence) -> str:
+    """The first row of ids, as it is and as it should be."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or not len(evidence.got):
+        return ""
+    got, wanted = (" ".join(f"{value:g}" for value in table[0].tolist()) for table in (evidence.got, evidence.expected))
+    return f"Your first row is {got}; it should be {wanted}."
+
+
+def the_number(evidence: Evidence) -> str:
+    """The number that came back, and the right one."""
+    return f"You return {number(evidence.got)}; it should be {number(evidence.expected)}."
+
+
+class Seen(dict):
+    """What of an answer is judged, by its keys; `told` is known beside it and only quoted."""
+
+    def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
+        super().__init__(judged)
+        self.told = told

@@ -1,0 +1,254 @@
+"""10.3: what is wished for, a little less than certain."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch10_training.shared import in_single_precision, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.quotes import row, sizes
+from transformer_ref.training import loss
+
+SMOOTH, FLOOR = sections("smooth floor")
+
+
+def smooth_targets(labels: Tensor, V: int, eps: float, pad: int) -> Tensor:
+    """1 - eps at the label, eps shared by all others but pad, (B, T, V); rows of pads are zero."""
+    return loss.smooth_targets(labels, V, eps, pad)
+
+
+def inputs(g: torch.Generator, B: int, T: int, V: int, eps: float, pad: int) -> Case:
+    """Labels that are no pads but at the ends of rows, and in the middle of one."""
+    labels = torch.randint(V - 1, (B, T), generator=g)
+    labels = labels + (labels >= pad)  # every id but pad
+    for b in range(B):
+        labels[b, T - b % T :] = pad
+    if T > 3:
+        labels[0, 1] = pad
+    if T > 1:
+        labels[-1, 0] = (V - 1) if pad != V - 1 else V - 2
+        labels[0, 0] = 0 if pad else 1
+    return Case((labels, V, eps, pad))
+
+
+def some(g: torch.Generator, B: int, T: int, V: int, pad: int) -> Case:
+    """A share of smoothing that is drawn."""
+    return inputs(g, B, T, V, 0.02 + 0.3 * torch.rand((), generator=g).item(), pad)
+
+
+def equal_rows(g: torch.Generator) -> Case:
+    labels, *others = inputs(g, 3, 5, 7, 0.2, 2).arguments
+    labels[1] = labels[2]
+    return Case((labels, *others))
+
+
+WORKED = Case((torch.tensor([[3]]), 6, 0.1, 0))
+PADDED = Case((torch.tensor([[3, 1, 5], [4, 0, 0]]), 6, 0.1, 0))
+ELSEWHERE = Case((torch.tensor([[0, 2, 7, 4], [6, 3, 4, 4]]), 8, 0.3, 4))
+
+
+def first_row(evidence: Evidence) -> str:
+    """The first row of shares, as it is and as it should be."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 3:
+        return ""
+    got, wanted = (row(table[0, 0]) for table in (evidence.got, evidence.expected))
+    return f"Your first row is {got}; by hand it is {wanted}."
+
+
+def first_sum(evidence: Evidence) -> str:
+    """The first row of shares and what it sums to."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 3:
+        return ""
+    return f"Your first row is {row(evidence.got[0, 0])}, in all {row(evidence.got[0, 0].sum()[None])}."
+
+
+SUMS = Law("the shares of a word sum to 1", lambda got: torch.allclose(got[0].sum(-1), torch.ones((), dtype=got.dtype), atol=1e-4))
+
+RIGHT = answer("""
+    def smooth_targets(labels, V, eps, pad):
+        B, T = labels.shape
+        targets = torch.full((B, T, V), eps / (V - 2))
+        targets.scatter_(2, labels[..., None], 1 - eps)
+        targets[..., pad] = 0
+        targets[labels == pad] = 0
+        return targets
+""")
+SHARE, LABEL, NO_PAD, NO_ROW = "eps / (V - 2)", "1 - eps)", "targets[..., pad] = 0", "targets[labels == pad] = 0"
+SCATTER = "targets.scatter_(2, labels[..., None], 1 - eps)"
+
+EXERCISE = Exercise(
+    id="smooth-targets", number="10.3", difficulty=2, minutes=20, visible_points=2, hidden_points=4,
+    reference=smooth_targets, reads=in_single_precision, section=SMOOTH,
+    probes=(
+        visible("V = 6, label 3, eps = .1", WORKED, laws=(SUMS,)),
+        visible("two sentences, one of them padded", PADDED),
+        visible("pad = 4, eps = .3", ELSEWHERE),
+        hidden("other sizes", some, 3, 5, 9, 0, says=PROMISED),
+        hidden("another pad", some, 2, 4, 11, 6, says="pad: the pad's id, any id of the vocabulary"),
+        hidden("the last id is the pad", some, 3, 4, 7, 6, says="pad: the pad's id, any id of the vocabulary"),
+        hidden("one word", some, 1, 1, 5, 0, says=PROMISED),
+        hidden("three ids", some, 2, 4, 3, 1, says="V: size of the vocabulary, 3 or more"),
+        hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, says="0 among them"),
+        hidden("a sentence that comes twice", equal_rows, says=PROMISED),
+        second_call(some, 2, 6, 8, 5),
+    ),
+    wrong=(
+        wrong("a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD), SMOOTH,
+              """Part of the probability goes to <pad>, a token that no sentence says. eps is shared among the V - 2 others: all but the label
+              and the pad.""", quotes=first_row),
+        wrong("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
+              """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no sentence
+              says.""", quotes=first_sum),
+        wrong("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
+              """The pad's column is zero, but eps was shared among V - 1, so what the pad had is lost and the row sums to less than 1. Share it
+              among V - 2.""", quotes=first_sum),
+        wrong("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
+              """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row sums to less than 1. Share it
+              among the V - 2 others.""", quotes=first_sum),
+        wrong("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
+              "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
+        wrong("the label set last, in rows of pads too", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
+              "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: the row is all 0."),
+        wrong("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
+              """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is the label the row is to
+              be all 0.""", quotes=first_sum),
+        wrong("rows of pads left, a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
+              """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label is a pad the row is to be all
+              0.""", quotes=first_row),
+        wrong("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
+              "Where the label is a pad, every word got the same share. Nothing is wished for there: the row is all 0."),
+        wrong("eps over all V", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      wanted = F.one_hot(labels, V).float()
+                      targets = (1 - eps) * wanted + eps / V
+                      return targets * (labels != pad)[..., None]
+              """), SMOOTH, """eps was spread over *all* classes, the label and the pad among them: this is what PyTorch's label_smoothing does. It is right
+              elsewhere; here the label has exactly 1 - eps, and the pad nothing.""", quotes=first_row),
+        wrong("eps over all V, everywhere", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      return (1 - eps) * F.one_hot(labels, V).float() + eps / V
+              """), SMOOTH, """eps was spread over *all* classes, as PyTorch's label_smoothing does, and pads were not looked at. Here the label has exactly
+              1 - eps, the pad nothing, and rows of pads are all 0.""", quotes=first_row),
+        wrong("eps over all V but the pad", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      targets = (1 - eps) * F.one_hot(labels, V).float() + eps / (V - 1)
+                      targets[..., pad] = 0
+                      return targets * (labels != pad)[..., None]
+              """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1 - eps. The V - 2 *others* share
+              eps.""", quotes=first_row),
+        wrong("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
+              "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get is taken from the label.",
+              quotes=first_sum),
+        wrong("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
+              "eps and 1 - eps are exchanged: the label has the small share, all others together the large one.", quotes=first_row),
+        wrong("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
+              "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
+        wrong("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
+              "All of the probability stands at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
+        wrong("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
+              "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
+        wrong("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
+              "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
+        wrong("pad 0 written in", RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
+              "Your function leaves out id 0 whatever pad is. The pad's id is the fourth argument."),
+        wrong("the pad's column left out after the label was set, labels of pads too", RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
+              "Rows whose label is 0 were made all 0, whatever pad is. The pad's id is the fourth argument."),
+        wrong("the pad's column alone zero", RIGHT.but("targets[..., pad]", "targets[..., 0]"), SMOOTH,
+              "The column of id 0 was made 0, whatever pad is. The pad's id is the fourth argument."),
+        wrong("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
+              "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
+        wrong("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
+              """These are logarithms, and where a share is 0 stands minus infinity, which makes NaN of any loss (0 times minus infinity). The shares
+              themselves are wanted.""", quotes=first_row),
+        wrong("the logarithm of what is not 0", RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
+              "These are logarithms of the shares. The shares themselves are wanted.", quotes=first_row),
+        wrong("softmax of a one-hot row", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
+                      targets[..., pad] = 0
+                      return targets * (labels != pad)[..., None]
+              """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that eps has no say in. Write the two numbers
+              themselves.""", quotes=first_row),
+        wrong("the places smoothed", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      wanted = F.one_hot(labels, V).float() * (labels != pad)[..., None]
+                      T = labels.shape[1]
+                      targets = (1 - eps) * wanted + eps * (wanted.sum(1, keepdim=True) - wanted) / max(T - 1, 1)
+                      return targets
+              """), SMOOTH, """What was taken from the label went to the words of the *other places* of its sentence. It is shared among the vocabulary, on the
+              last axis, at each place by itself.""", quotes=first_row),
+        wrong("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
+              "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.", quotes=first_row),
+        wrong("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
+              "The vocabulary stands on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
+        wrong("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
+              "Sentences and places were merged. Three axes are wanted: (B, T, V).", quotes=sizes),
+        wrong("divided by what is left", RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
+              "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),
+        in_place("labels", RIGHT.but("B, T = labels.shape", "B, T = labels.shape\n    labels[labels == pad] = pad + 1 if pad + 1 < V else 0"), SMOOTH),
+        *usual_mistakes(RIGHT, squeezed=SMOOTH, quotes_size=sizes),
+    ),
+    right=(
+        right("full and scatter", RIGHT),
+        right("one-hot mixed", """
+            def smooth_targets(labels, V, eps, pad):
+                wanted = F.one_hot(labels, V).float()
+                others = 1 - wanted
+                others[..., pad] = 0
+                targets = (1 - eps) * wanted + eps / (V - 2) * others
+                return targets * (labels != pad).unsqueeze(-1)
+        """),
+        right("loops", """
+            def smooth_targets(labels, V, eps, pad):
+                B, T = labels.shape
+                out = torch.zeros(B, T, V)
+                for b in range(B):
+                    for t in range(T):
+                        y = int(labels[b, t])
+                        if y == pad:
+                            continue
+                        for v in range(V):
+                            if v == y:
+                                out[b, t, v] = 1 - eps
+                            elif v != pad:
+                                out[b, t, v] = eps / (V - 2)
+                return out
+        """),
+        right("where", """
+            def smooth_targets(y, n, e, p):
+                v = torch.arange(n)
+                table = torch.where(v == y[..., None], 1.0 - e, e / (n - 2))
+                return table.masked_fill((v == p) | (y == p)[..., None], 0.0)
+        """),
+        right("float64", """
+            def smooth_targets(labels, V, eps, pad):
+                table = torch.full((V, V), eps / (V - 2), dtype=torch.float64)
+                table.fill_diagonal_(1 - eps)
+                table[:, pad] = 0
+                table[pad] = 0
+                return table[labels]
+        """),
+        right("lists", """
+            def smooth_targets(labels, V, eps, pad):
+                def row(y):
+                    return [0.0 if pad in (v, y) else 1.0 - eps if v == y else eps / (V - 2) for v in range(V)]
+                return torch.tensor([[row(y) for y in sentence] for sentence in labels.tolist()])
+        """),
+        right("index_put", """
+            def smooth_targets(labels, V, eps, pad):
+                B, T = labels.shape
+                out = torch.ones(B, T, V) * eps / (V - 2)
+                b, t = torch.meshgrid(torch.arange(B), torch.arange(T), indexing="ij")
+                out[b, t, labels] = 1 - eps
+                out[:, :, pad] = 0.0
+                return out.where((labels != pad)[:, :, None], torch.zeros(()))
+        """),
+    ),
+    omits={"precision": "the labels are small whole numbers, and a share has three digits"},
+    hints=(
+        "who gets nothing? Among how many is eps shared?",
+        "(B, T) labels become (B, T, V): one row of shares for each place.",
+        "every cell eps over V - 2; the label's cell 1 - eps; the pad's column 0; rows whose label is pad 0.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,343 @@
+"""10.5: batches of so many tokens, with little padding."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from autograder.catalogue.ch10_training.shared import Seen, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from transformer_ref.data import batching
+
+(BATCHES,) = sections("batches")
+BATCHES_OF_PLACES = "a list of lists of places"
+MORE_PADDING, MORE_BATCHES = 0.10, 2  # than sorting and filling up gives
+
+
+def token_batches(lengths: list[int], max_tokens: int) -> list[list[int]]:
+    """Lists of indices, sorted by length and filled up to max_tokens cells."""
+    return batching.token_batches(lengths, max_tokens)
+
+
+def drawn(g: torch.Generator, count: int, shortest: int, longest: int, max_tokens: int) -> Case:
+    """Items of many lengths, in any order."""
+    return Case((torch.randint(shortest, longest + 1, (count,), generator=g).tolist(), max_tokens))
+
+
+def one_long_among_short(g: torch.Generator) -> Case:
+    """A hundred and fifty short sentences and one of 36 tokens, at a place that is drawn."""
+    lengths = torch.randint(4, 7, (150,), generator=g).tolist()
+    lengths.insert(int(torch.randint(151, (), generator=g)), 36)
+    return Case((lengths, 72))
+
+
+def exactly_full(g: torch.Generator) -> Case:
+    """Items of one length, of which a whole number fills a batch; the last batch holds fewer."""
+    length, places = (int(torch.randint(2, 9, (), generator=g)) for _ in range(2))
+    return Case(([length] * (3 * places + 1), length * places))
+
+
+def as_long_as_allowed(g: torch.Generator) -> Case:
+    """None has room for a second."""
+    lengths = torch.randint(11, 20, (9,), generator=g).tolist()
+    lengths[int(torch.randint(9, (), generator=g))] = 20
+    return Case((lengths, 20))
+
+
+def too_long(g: torch.Generator, count: int = 6) -> Case:
+    lengths = torch.randint(1, 20, (count,), generator=g).tolist()
+    lengths[int(torch.randint(count, (), generator=g))] = 21
+    return Case((lengths, 20))
+
+
+def judged(case: Case, result: Any) -> Any:
+    """What the batches keep to and what not; a result that is no list of lists of places is left as it is."""
+    lengths, max_tokens = case.arguments
+    if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is wanted
+        return result
+    kind = _kind(result)
+    batches = [_items(batch) for batch in result] if kind == BATCHES_OF_PLACES else []
+    times = Counter(i for batch in batches for i in batch)
+    found = [[lengths[i] for i in batch if 0 <= i < len(lengths)] for batch in batches]
+    beyond = [batch for batch in found if batch and max(batch) * len(batch) > max_tokens]
+    best = [[lengths[i] for i in batch] for batch in batching.token_batches(lengths, max_tokens)]
+    padding, least = padding_share(found), padding_share(best)
+    return Seen(
+        {
+            "what came back": kind,
+            "places that nothing stands at": sorted(set(times) - set(range(len(lengths))))[:3],
+            "items left out": [i for i in range(len(lengths)) if i not in times][:3],
+            "items twice": [i for i, count in sorted(times.items()) if count > 1][:3],
+            "empty batches": len(batches) - len([batch for batch in batches if batch]),
+            "batches beyond the limit": len(beyond),
+            "too much padding": padding > least + MORE_PADDING,
+            "too many batches": len(batches) > MORE_BATCHES * len(best) + len(set(lengths)),
+        },
+        {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond, "limit": max_tokens,
+         "items": len(lengths)},
+    )  # fmt: skip
+
+
+def padding_share(batches: list[list[int]]) -> float:
+    """The share of cells that hold pads, of batches of lengths."""
+    cells = sum(max(batch) * len(batch) for batch in batches if batch)
+    return 1 - sum(map(sum, batches)) / cells if cells else 0.0
+
+
+def _items(batch: Any) -> Any:
+    return batch.tolist() if isinstance(batch, torch.Tensor) else batch
+
+
+def _kind(result: Any) -> str:
+    """What came back, in a learner's words."""
+    if not isinstance(result, (list, tuple)):
+        return "nothing" if result is None else "no list"
+    batches = [_items(batch) for batch in result]
+    if not all(isinstance(batch, (list, tuple)) for batch in batches):
+        return "a list of numbers" if all(type(batch) is int for batch in batches) else "a list of something else"
+    if all(type(item) is int for batch in batches for item in batch):
+        return BATCHES_OF_PLACES
+    return "a list of lists of something else"
+
+
+def all_beyond(fits: Callable[[list[int], int], bool]) -> Callable[[Evidence], bool]:
+    """Whether there are batches beyond the limit, and the lengths of each satisfy this, given the limit."""
+
+    def shows(evidence: Evidence) -> bool:
+        told = evidence.got.told
+        return bool(told["beyond"]) and all(fits(batch, told["limit"]) for batch in told["beyond"])
+
+    return shows
+
+
+def only(key: str, holds: Callable[[dict[str, Any]], bool] = lambda told: True) -> Callable[[Evidence], bool]:
+    """Whether this alone is wrong with the batches, and holds."""
+
+    def shows(evidence: Evidence) -> bool:
+        wrong = [name for name, value in evidence.got.items() if value != evidence.expected[name]]
+        return wrong == [key] and holds(evidence.got.told)
+
+    return shows
+
+
+def all_in_one(evidence: Evidence) -> bool:
+    return bool(evidence.got.told["beyond"]) and len(evidence.got.told["batches"]) == 1
+
+
+def leaves_out(evidence: Evidence) -> bool:
+    return bool(evidence.got["items left out"])
+
+
+def cells(evidence: Evidence) -> str:
+    """How large the largest batch is."""
+    largest = max((max(batch) * len(batch) for batch in evidence.got.told["beyond"]), default=0)
+    return f"Your largest batch takes {largest} cells; the limit is {evidence.arguments[1]}."
+
+
+def padding(evidence: Evidence) -> str:
+    """How much of it all is padding."""
+    told = evidence.got.told
+    return f"{told['padding']:.0%} of your cells are pads; with the lengths sorted, {told['least']:.0%} are."
+
+
+def left_out(evidence: Evidence) -> str:
+    """Which items are in no batch."""
+    gone = ", ".join(map(str, evidence.got["items left out"]))
+    return f"No batch holds item {gone}, for one." if gone else ""
+
+
+def count(evidence: Evidence) -> str:
+    """How many batches there are."""
+    told = evidence.got.told
+    return f"You make {len(told['batches'])} batches; {told['best']} would do."
+
+
+RIGHT = answer("""
+    def token_batches(lengths, max_tokens):
+        for item, length in enumerate(lengths):
+            if length > max_tokens:
+                raise ValueError(f"item {item} has {length} tokens")
+        order = sorted(range(len(lengths)), key=lambda item: lengths[item])
+        batches, batch = [], []
+        for item in order:
+            longest = lengths[item]
+            if longest * (len(batch) + 1) > max_tokens:
+                batches.append(batch)
+                batch = []
+            batch.append(item)
+        batches.append(batch)
+        return batches
+""")
+ORDER, LONGEST, LAST = "sorted(range(len(lengths)), key=lambda item: lengths[item])", "longest = lengths[item]", "batches.append(batch)\n    return batches"
+TEST, REFUSED = "if longest * (len(batch) + 1) > max_tokens:", 'raise ValueError(f"item {item} has {length} tokens")'
+WHOLE_CHECK = f'for item, length in enumerate(lengths):\n        if length > max_tokens:\n            {REFUSED}\n    '
+UNSORTED = RIGHT.but(ORDER, "range(len(lengths))").but(LONGEST, "longest = max(lengths[i] for i in batch + [item])")
+
+EXERCISE = Exercise(
+    id="token-batches", number="10.5", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    reference=token_batches, reads=judged, section=BATCHES,
+    probes=(
+        visible("six sentences, 18 cells", Case(([3, 9, 4, 3, 8, 4], 18))),
+        visible("sixty sentences, 64 cells", drawn, 60, 1, 12, 64),
+        visible("one sentence is too long", Case(([3, 9, 4, 19, 8, 4], 18))),
+        hidden("one long sentence among a hundred and fifty short ones", one_long_among_short, says="as if all its sentences were as long as the longest"),
+        hidden("three hundred sentences", drawn, 300, 1, 12, 48, says=PROMISED),
+        hidden("sentences of one length, batches full to the last cell", exactly_full, says="at most `max_tokens`"),
+        hidden("a sentence as long as the limit", as_long_as_allowed, says="at most `max_tokens`"),
+        hidden("one sentence", drawn, 1, 4, 9, 30, says=PROMISED),
+        hidden("all in one batch", drawn, 5, 1, 5, 40, says=PROMISED),
+        hidden("a sentence that is too long", too_long, says="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+        hidden("the only sentence is too long", too_long, 1, says="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+        second_call(drawn, 40, 1, 10, 50),
+    ),
+    wrong=(
+        wrong("everything in one batch", RIGHT.but(TEST, "if False:"), BATCHES,
+              "Everything is in one batch, whatever the limit is.", quotes=cells, shows=all_in_one),
+        wrong("real tokens counted, not padded ones", RIGHT.but(TEST, "if sum(lengths[i] for i in batch) + longest > max_tokens:"), BATCHES,
+              """The *words* of a batch were counted. A batch is a rectangle as wide as its longest sentence: one of 30 words and thirty of 1
+              make 31 times 30 = 930 cells. Count cells, pads too.""", quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit and batch == sorted(batch))),
+        wrong("real tokens counted, unsorted", UNSORTED.but(TEST, "if sum(lengths[i] for i in batch) + lengths[item] > max_tokens:"), BATCHES,
+              """The *words* of a batch were counted, and the sentences taken as they came. A batch is a rectangle as wide as its longest sentence:
+              count cells, pads too, and put sentences of similar length together.""", quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit)),
+        wrong("width of the newest, unsorted", RIGHT.but(ORDER, "range(len(lengths))"), BATCHES,
+              """The newest sentence was taken for the longest. That is so in sorted order only: among unsorted ones the longest stands
+              anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
+        wrong("the limit tested too late", RIGHT.but("(len(batch) + 1)", "len(batch)"), BATCHES,
+              "The batch was measured without the sentence that is about to enter, so it overflows by one. Count it too.", quotes=cells, shows=all_beyond(lambda batch, limit: max(batch[:-1]) * (len(batch) - 1) <= limit)),
+        wrong("the last batch lost", RIGHT.but(LAST, "return batches"), BATCHES,
+              "The last batch is missing: it was never full, so it was never put into the list.", quotes=left_out),
+        wrong("the sentence that did not fit lost", RIGHT.but("        batch.append(item)", "            continue\n        batch.append(item)"), BATCHES,
+              "The sentence that begins a new batch was lost: the old batch was closed and the sentence put into neither.", quotes=left_out),
+        wrong("too long ones left out", RIGHT.but(WHOLE_CHECK, "").but("sorted(range(len(lengths))", "sorted((i for i in range(len(lengths)) if lengths[i] <= max_tokens)"), BATCHES,
+              "A sentence that is longer than max_tokens disappeared without a word. The caller has to hear of it: raise ValueError, and name it."),
+        wrong("too long ones in a batch of their own", RIGHT.but(WHOLE_CHECK, "").but("> max_tokens:", "> max_tokens and batch:"), BATCHES,
+              """A sentence that is longer than max_tokens got a batch of its own, beyond the limit. On the machine that is the batch for which the memory
+              does not suffice: raise ValueError, and name the sentence."""),
+        wrong("as long as the limit refused", RIGHT.but("length > max_tokens", "length >= max_tokens"), BATCHES,
+              "A sentence that is exactly as long as the limit was refused. It fits, in a batch of its own."),
+        wrong("an empty batch", RIGHT.but(TEST, "if not batches or longest * (len(batch) + 1) > max_tokens:"), BATCHES,
+              "There is an empty batch: one that was closed before anything was in it, or begun and never filled. No loss can be averaged over it.", shows=only("empty batches")),
+        wrong("unsorted", UNSORTED, BATCHES,
+              """The sentences were taken as they came, so short ones stand beside long ones and are filled up to their length. Put sentences of similar
+              length together.""", quotes=padding, shows=only("too much padding")),
+        wrong("one sentence a batch", RIGHT.but(TEST, "if batch:"), BATCHES,
+              "Every sentence has a batch of its own. No pads, and no gain either: fill each batch up to max_tokens cells.", quotes=count, shows=only("too many batches", lambda told: all(len(batch) == 1 for batch in told["batches"]))),
+        wrong("as many sentences in every batch", answer("""
+                  def token_batches(lengths, max_tokens):
+                      if max(lengths) > max_tokens:
+                          raise ValueError("too long")
+                      order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+                      size = max_tokens // max(lengths)
+                      return [order[i:i + size] for i in range(0, len(order), size)]
+              """), BATCHES, """Every batch has the same number of *sentences*, as many as the longest allow. Batches of short sentences are then almost empty: fill each
+              up to max_tokens cells.""", quotes=count, shows=only("too many batches", lambda told: len({len(batch) for batch in told["batches"][:-1]}) == 1)),
+        wrong("lengths instead of places", RIGHT.but("batch.append(item)", "batch.append(longest)"), BATCHES,
+              "Your batches hold *lengths*. What is wanted is which sentences they are: their places in the list, from 0."),
+        wrong("places from 1", RIGHT.but("batch.append(item)", "batch.append(item + 1)"), BATCHES,
+              "Your places begin at 1. The first sentence is number 0, as everywhere in Python."),
+        wrong("pairs", RIGHT.but("batch.append(item)", "batch.append((item, longest))"), BATCHES,
+              "Your batches hold pairs. The place of each sentence alone is wanted, a plain int."),
+        wrong("sentences twice", RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
+              "Some sentences stand in two batches: the new batch began with the last one of the old."),
+        wrong("all batches one and the same list", RIGHT.but("            batch = []", "            batch.clear()"), BATCHES,
+              """All your batches are one and the same list: clear() empties it everywhere, and what is in it at the end is in all of them. Begin
+              a new list."""),
+        wrong("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"), BATCHES,
+              "One list of numbers came back. A list for each batch is wanted, of the places of its sentences."),
+        wrong("stops after the first batch", RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"), BATCHES,
+              "Only the first batch came back: a `return` inside the loop ends all of it.", quotes=left_out),
+        wrong("an assertion", RIGHT.but(REFUSED, "assert False, item"), BATCHES,
+              "A sentence that is too long raises AssertionError. A wrong argument is a ValueError, which names the sentence."),
+        in_place("lengths", RIGHT.but("order = ", "lengths.sort()\n    order = "), BATCHES,
+                 "The places no longer belong to the caller's sentences. Sort the places, and leave the lengths where they are."),
+        wrong("places in a sorted copy", RIGHT.but("order = ", "lengths = sorted(lengths)\n    order = "), BATCHES,
+              """The lengths were sorted, and the places are those in the sorted list: they belong to other sentences. Sort the *places* by
+              length."""),
+        wrong("twice the limit", RIGHT.but(TEST, "if longest * (len(batch) + 1) > 2 * max_tokens:"), BATCHES,
+              """There are batches beyond the limit. A batch takes as many cells as it has sentences, times the length of the longest: that is what may
+              not exceed max_tokens.""", quotes=cells, shows=all_beyond(lambda batch, limit: True)),
+        wrong("every third left out", RIGHT.but(ORDER, f"{ORDER}[::3]"), BATCHES,
+              "There are sentences that stand in no batch. Every one must stand in exactly one.", quotes=left_out, shows=leaves_out),
+        wrong("half as full as they could be", RIGHT.but(TEST, "if longest * (len(batch) + 1) > max_tokens / 3 and batch:"), BATCHES,
+              "There are far more batches than needed. Fill each up to max_tokens cells before another begins.", quotes=count,
+              shows=only("too many batches")),
+    ),
+    right=(
+        right("sorted and filled", RIGHT),
+        right("from long to short", """
+            def token_batches(lengths, max_tokens):
+                if max(lengths) > max_tokens:
+                    raise ValueError(f"item {lengths.index(max(lengths))} is longer than {max_tokens}")
+                order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+                out = []
+                while order:
+                    size = max_tokens // lengths[order[0]]
+                    out.append(order[:size])
+                    order = order[size:]
+                return out
+        """),
+        right("torch", """
+            def token_batches(lengths, max_tokens):
+                n = torch.tensor(lengths)
+                if bool((n > max_tokens).any()):
+                    raise ValueError(f"item {int(n.argmax())} is too long")
+                batches, batch = [], []
+                for i in torch.argsort(n).tolist():
+                    if len(batch) * lengths[i] + lengths[i] > max_tokens:
+                        batches, batch = batches + [batch], []
+                    batch = batch + [i]
+                return batches + [batch]
+        """),
+        right("tensors of places, mixed", """
+            def token_batches(lengths, max_tokens):
+                for i, n in enumerate(lengths):
+                    if n > max_tokens:
+                        raise ValueError(i)
+                order = sorted(range(len(lengths)), key=lambda i: (lengths[i], -i))
+                batches = [[]]
+                for i in order:
+                    if lengths[i] * (len(batches[-1]) + 1) > max_tokens:
+                        batches.append([])
+                    batches[-1].append(i)
+                g = torch.Generator().manual_seed(3)
+                return [torch.tensor(batches[j]) for j in torch.randperm(len(batches), generator=g).tolist()]
+        """),
+        right("a batch for each length", """
+            def token_batches(lengths, max_tokens):
+                if any(n > max_tokens for n in lengths):
+                    raise ValueError("a sentence is longer than max_tokens")
+                order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+                batches, longest = [], 0
+                for i in order:
+                    if batches and max(lengths[j] for j in batches[-1] + [i]) * (len(batches[-1]) + 1) <= max_tokens:
+                        batches[-1].append(i)
+                    else:
+                        batches.append([i])
+                return tuple(tuple(batch) for batch in batches)
+        """),
+        right("recursion", """
+            def token_batches(lengths, max_tokens):
+                def cut(places):
+                    if not places:
+                        return []
+                    n = 1
+                    while n < len(places) and (n + 1) * lengths[places[n]] <= max_tokens:
+                        n += 1
+                    return [places[:n]] + cut(places[n:])
+                for i, length in enumerate(lengths):
+                    if not length <= max_tokens:
+                        raise ValueError(f"lengths[{i}] = {length}")
+                return cut([i for _, i in sorted((length, i) for i, length in enumerate(lengths))])
+        """),
+    ),
+    omits={"precision": "lengths are small whole numbers", "falsy values": "every length is 1 at least"},
+    hints=(
+        "how many cells does a batch take? Which sentence decides its width?",
+        "a list of places, sorted by length, is cut into lists: the longest times how many is at most max_tokens.",
+        "refuse what is too long; places by rising length; a new batch when (how many + 1) times this length exceeds the limit; "
+        "the last batch too.",
+    ),
+)  # fmt: skip

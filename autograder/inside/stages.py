@@ -1,0 +1,147 @@
+"""What is set up around an answer where it runs, for exercises that hand over, or get back, what cannot travel.
+
+Gradients flow through a model that is to be trained, so it has to be here. A stage makes it, calls the answer, and says
+in plain values what became of it. It never decides anything.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def answered(function: Callable, *arguments: Any) -> Any:
+    """What the answer returns: its first frame, by which a call that does not fit it is told."""
+    return function(*arguments)
+
+
+class TrainingStep:
+    """Calls an answer with a model of given weights and with an optimizer that keeps a diary."""
+
+    def around(self, function: Callable) -> Callable:
+        """The answer as it is asked: (model's weights and mode, batch, optimizer's settings, pad, clip) -> what became.
+
+        weights: see `SmallModel`; "training": its mode; "stale": what its gradients are before. settings: those of
+        torch.optim.SGD, and "steps": how often the answer is called.
+        """
+
+        def staged(given: dict[str, Any], batch: tuple, settings: dict[str, Any], pad: int, clip: float) -> dict:
+            model = SmallModel({name: value for name, value in given.items() if isinstance(value, Tensor)})
+            model.train(given["training"])
+            optimizer = _Spied(model, **{name: value for name, value in settings.items() if name != "steps"})
+            for weight in model.parameters():
+                weight.grad = torch.full_like(weight, given["stale"]) if given["stale"] else None
+            returned = []
+            for _ in range(settings["steps"]):
+                returned.append(answered(function, model, batch, optimizer, pad, clip))
+                optimizer.note("returned, gradients")
+                values = returned[-1].values() if isinstance(returned[-1], dict) else [returned[-1]]
+                if any(isinstance(value, Tensor) and value.requires_grad for value in values):
+                    model.diary.append("a graph came back")
+            weights = {name: weight.detach() for name, weight in model.named_parameters()}
+            return {"weights": weights, "diary": model.diary, "returned": returned}
+
+        return staged
+
+
+class SmallModel(nn.Module):
+    """A translator of four matrices: each target word, beside the mean of the source, scores the next.
+
+    weights: "source" (source vocabulary, width), "target" (target vocabulary, width), "hidden" (width, width) and
+    "scores" (width, target vocabulary). In training it drops the same features each time.
+    """
+
+    def __init__(self, weights: dict[str, Tensor]) -> None:
+        super().__init__()
+        for name, weight in weights.items():
+            self.register_parameter(name, nn.Parameter(weight.clone()))
+        self.diary: list[str] = []
+
+    def forward(self, source: Tensor, target_input: Tensor) -> Tensor:
+        """Logits (batch, target, vocabulary)."""
+        x = self.target[target_input] + self.source[source].mean(dim=1, keepdim=True)  # (batch, target, width)
+        x = torch.tanh(x @ self.hidden)
+        if self.training:
+            x = x * (torch.arange(x.shape[-1]) % 3 > 0) * 1.5
+        self.diary.append(f"forward in {'training' if self.training else 'evaluation'} mode")
+        logits = x @ self.scores
+        if logits.requires_grad:
+            logits.register_hook(lambda gradient: self.diary.append("backward"))
+        return logits
+
+
+class _Spied(torch.optim.SGD):
+    """Stochastic gradient descent that writes down what it is asked to do."""
+
+    def __init__(self, model: SmallModel, **settings: float) -> None:
+        super().__init__(model.parameters(), **settings)
+        self._model = model
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        self._model.diary.append("zero_grad")
+        super().zero_grad(set_to_none)
+
+    def step(self, closure: Callable | None = None) -> Any:
+        """Move the weights."""
+        if closure is None:
+            self.note("step, gradients")
+        return super().step(closure)
+
+    def note(self, what: str) -> None:
+        """Write down something, and the norm of all gradients together by then."""
+        norms = [weight.grad.detach().norm() for weight in self._model.parameters() if weight.grad is not None]
+        norm = float(torch.stack(norms).norm()) if norms else 0.0
+        self._model.diary.append(f"{what} of norm {norm:.3f}")
+
+
+class Training:
+    """Asks a model that an answer has trained. The answer trains once; further questions go to the same model."""
+
+    def __init__(self) -> None:
+        self._trained: tuple[Callable, Any] | None = None
+
+    def around(self, function: Callable) -> Callable:
+        """The answer as it is asked: (config, questions) -> what its model says.
+
+        questions: "score": list of (source, target input), (batch, length) each; "translate": list of sources. Both
+        are answered as far as the model gives logits of the shape that they must have.
+        """
+
+        def staged(config: Any, questions: dict[str, Any]) -> dict[str, Any]:
+            if self._trained is None or self._trained[0] is not function:
+                self._trained = function, answered(function, config)
+            model = self._trained[1]
+            if not callable(model) or isinstance(model, type):
+                return {"model": type(model).__name__ if model is not None else "nothing"}
+            if isinstance(model, nn.Module):
+                model.eval()
+            with torch.no_grad():
+                scores = [model(source, target) for source, target in questions["score"]]
+                places = [target.shape for _, target in questions["score"]]
+                fit = all(map(_are_logits, scores, places, [config.target_vocabulary] * len(places)))
+                translations = [_greedy(model, source, config) for source in questions["translate"] if fit]
+            return {"translations": translations, "scores": scores}
+
+        return staged
+
+
+def _are_logits(scores: Any, places: tuple[int, ...], vocabulary: int) -> bool:
+    return isinstance(scores, Tensor) and tuple(scores.shape) == (*places, vocabulary)
+
+
+def _greedy(model: Callable, source: Tensor, config: Any, longest: int = 12) -> Tensor:
+    """What the model says, the likeliest word each time: (batch, at most longest), without bos, pads after eos."""
+    target = torch.full((len(source), 1), config.bos)
+    over = torch.zeros(len(source), dtype=torch.bool)
+    for _ in range(longest):
+        chosen = model(source, target)[:, -1].argmax(dim=-1).masked_fill(over, config.pad)  # (batch,)
+        target = torch.cat([target, chosen[:, None]], dim=1)
+        over = over | (chosen == config.eos)
+        if over.all():
+            break
+    return target[:, 1:]
+
+
+STAGES = {"training step": TrainingStep, "training": Training}
