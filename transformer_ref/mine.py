@@ -18,6 +18,7 @@ GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submiss
 GIVEN = {  # name in the notebooks -> where the package has what does the same
     "scaled_scores": "transformer_ref.model.similarity.scaled_dot_product_scores",  # 03
     "softmax": "transformer_ref.model.softmax.softmax",  # 04
+    "Transformer": "transformer_ref.model.transformer.Transformer",  # 09
 }
 
 

@@ -153,6 +153,8 @@ class Subject:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         name = case.function or self._exercise.names[0]
+        if self._exercise.methods:
+            return self._observation(self._ask("use", name=name, arguments=case.arguments), case)
         if case.before:
             self._ask("call", name=name, arguments=case.before)
         seen = self._observation(self._ask("call", name=name, arguments=case.arguments, cotangent=cotangent), case)
