@@ -30,6 +30,8 @@ def equal(one, other):
         return one.shape == other.shape and torch.equal(one, other)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, torch.Generator) and isinstance(other, torch.Generator):
         return torch.equal(one.get_state(), other.get_state())
     return type(one) is type(other) and one == other
