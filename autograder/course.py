@@ -108,10 +108,18 @@ def code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
             )
 
 
-def set_up_cells(root: Path, assignment: Assignment, exercise: Exercise, step: str = "exercises") -> list[str]:
-    """The cells of the notebook that run before an exercise's answer and are not answers or checks."""
+def set_up_cells(
+    root: Path, assignment: Assignment, exercise: Exercise, step: str = "exercises", training: bool = False
+) -> list[str]:
+    """The cells of the notebook that run before an exercise's answer and are not answers or checks.
+
+    training: with those that take minutes (see `Assignment.trains`).
+    """
     cells = []
-    for grade_id, source, is_answer in code_cells(read_notebook(notebook_path(root, step, assignment))):
+    notebook = read_notebook(notebook_path(root, step, assignment))
+    left_out = [] if training else [cell for cell in notebook["cells"] if cell.get("id") in assignment.trains]
+    notebook["cells"] = [cell for cell in notebook["cells"] if cell not in left_out]
+    for grade_id, source, is_answer in code_cells(notebook):
         if grade_id == exercise.id:
             break
         if not is_answer and not grade_id.endswith(CHECK_SUFFIX):

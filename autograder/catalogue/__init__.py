@@ -15,6 +15,7 @@ from autograder.catalogue import (
     ch08_masks,
     ch10_training,
     ch11_inference,
+    ch12_capstone,
     own,
 )
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -32,6 +33,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch08_masks.ASSIGNMENT,
     ch10_training.ASSIGNMENT,
     ch11_inference.ASSIGNMENT,
+    ch12_capstone.ASSIGNMENT,
 )
 
 

@@ -40,12 +40,38 @@ class Case:
     before: tuple = ()
 
 
+def step(method: str, *arguments: Any, by: str = "first", given: int | None = None, around: tuple = ((), ())) -> dict:
+    """One call of a method, as it travels: on the object called `by`, which is made when it is first used.
+
+    given: the step whose result, a list, is the last argument, with what stands `around` it before and after.
+    """
+    before, after = around
+    return {"by": by, "method": method, "with": list(arguments), "given": given, "around": [list(before), list(after)]}
+
+
 @dataclass(frozen=True)
 class Law:
     """A property of a right result, shown as a line of its own in the report."""
 
     text: str
     holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How texts that need not be equal to the right ones are measured; points grow in proportion from `none` to `full`.
+
+    measure: (the right texts, those that came back) -> how good they are, more is better. unit: its name.
+    """
+
+    measure: Callable[[list[str], list[str]], float]
+    none: float
+    full: float
+    unit: str
+
+    def share(self, score: float) -> float:
+        """Of the points, from 0 to 1."""
+        return min(max((score - self.none) / (self.full - self.none), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -57,6 +83,7 @@ class Probe:
     generator that was passed in has been drawn from).
     quiz: the right result is itself the answer, so a report shows only what came back.
     says: the words of the task or of the docstring that announce what a hidden probe asks, or `probes.PROMISED`.
+    scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
     """
 
     name: str
@@ -68,6 +95,7 @@ class Probe:
     atol: float = 1e-5
     quiz: bool = False
     says: str = ""
+    scale: Scale | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +165,8 @@ class Exercise:
     id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
     reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
     mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, and `keeps`
-    names attributes that forward leaves on the module; they are looked at as further results.
+    names attributes that forward leaves on the module; they are looked at as further results. methods: a class of which
+    objects are made and used by their methods; a case's one argument is a list of what `step` makes, the result what each gives.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
@@ -145,6 +174,9 @@ class Exercise:
     results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. hints: nudge,
     shape plan, pseudocode.
     omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
+
+    trained: the answer needs what the notebook has trained in minutes, so it runs in a whole notebook alone; the known
+    answers stand for trained ones and know what a probe has drawn, so they are judged where it was drawn.
 
     Raises EntryError for what contradicts itself.
     """
@@ -164,6 +196,8 @@ class Exercise:
     forbidden: tuple[str, ...] = ()
     roles: Callable[..., tuple[Role, ...]] | None = None
     keeps: tuple[str, ...] = ()
+    methods: bool = False
+    trained: bool = False
     reads: Callable[[Case, Any], Any] | None = None
     gives: tuple[int, ...] = ()
     stage: str = ""
@@ -181,6 +215,11 @@ class Exercise:
     def names(self) -> tuple[str, ...]:
         """The objects that are looked up in the notebook."""
         return tuple(self.reference)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether a class is asked for, not a function."""
+        return self.roles is not None or self.methods
 
     @property
     def points(self) -> float:
@@ -216,11 +255,27 @@ class Exercise:
 
 
 @dataclass(frozen=True)
+class ByHand:
+    """A cell of text that a person reads and gives points for; its rubric stands in the notebook above it.
+
+    id: the cell's grade id; number, points, section, minutes: as an exercise's.
+    """
+
+    id: str
+    number: str
+    points: float
+    section: Section
+    minutes: int = 60
+
+
+@dataclass(frozen=True)
 class Assignment:
     """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import.
 
     load: the entry of an exercise's id, called when it is first needed. files: names of what may be handed in beside the
-    notebook; everything else there is ignored.
+    notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises.
+    trains: ids of cells that take minutes or need what those made; whoever asks about one answer alone leaves them out.
+    cell_seconds, notebook_seconds: what its notebook may take while it is graded, in place of the usual (0: the usual).
     """
 
     id: str
@@ -229,6 +284,10 @@ class Assignment:
     load: Callable[[str], Exercise]
     visible_modules: tuple[str, ...]
     files: tuple[str, ...] = ()
+    by_hand: tuple[ByHand, ...] = ()
+    trains: tuple[str, ...] = ()
+    cell_seconds: float = 0.0
+    notebook_seconds: float = 0.0
 
     @classmethod
     def of(
@@ -244,4 +303,4 @@ class Assignment:
 
     @property
     def points(self) -> float:
-        return sum(exercise.points for exercise in self.exercises)
+        return sum(each.points for each in (*self.exercises, *self.by_hand))

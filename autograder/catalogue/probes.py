@@ -35,7 +35,7 @@ def turned(tensor: Tensor) -> Tensor:
 def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
     """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes).
 
-    Options: also, laws, rtol, atol, quiz, says as in `Probe`; the others are passed on to `draw`.
+    Options: also, laws, rtol, atol, quiz, says, scale as in `Probe`; the others are passed on to `draw`.
     """
     return _probe(name, draw, sizes, options, hidden=False)
 
@@ -92,7 +92,7 @@ def second_call(draw: Callable[..., Case], *sizes: Any, name: str = SECOND_CALL,
 def _probe(
     name: str, draw: Case | Callable[..., Case], sizes: Sequence[Any], options: dict[str, Any], hidden: bool
 ) -> Probe:
-    asked = {option: options.pop(option) for option in ("rtol", "atol", "quiz", "says") if option in options}
+    asked = {option: options.pop(option) for option in ("rtol", "atol", "quiz", "says", "scale") if option in options}
     also: Iterable[str] = options.pop("also", ())
     laws: tuple[Law, ...] = tuple(options.pop("laws", ()))
     if isinstance(draw, Case):

@@ -32,6 +32,7 @@ from autograder.judging.report import render
 from autograder.judging.verdict import Verdict, not_checked
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
+from autograder.sandbox.budget import limits_of
 from autograder.sandbox.runner import Ended, Submission
 
 TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
@@ -65,7 +66,7 @@ class JudgedExecute(NbGraderPreprocessor):
         assignment = catalogue.find_assignment(resources["nbgrader"]["assignment"])
         beside = Path(resources.get("metadata", {}).get("path") or ".")
         files = runner.files_beside(beside, assignment.files if assignment else ())
-        limits = Limits(self.cell_seconds, self.notebook_seconds, self.memory_bytes)
+        limits = limits_of(assignment, Limits(self.cell_seconds, self.notebook_seconds, self.memory_bytes))
         for attempt in range(1, TRIES + 1):
             warm = None
             try:

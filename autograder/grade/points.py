@@ -9,12 +9,12 @@ is built. What grades refuses to begin where a released notebook counts otherwis
 import copy
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograder import course
-from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.catalogue.exercise import Assignment, ByHand, Exercise
 from autograder.course import CHECK_SUFFIX, CourseError
 
 NUMBER = r"\d+(?:\.\d+)?"
@@ -39,10 +39,12 @@ def write(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
     """Make a notebook state the catalogue's points; returns what stated others. Prose without points is left alone."""
     changes: list[Change] = []
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
-    numbers = {exercise.number: exercise for exercise in assignment.exercises}
+    by_hand = {each.id: each for each in assignment.by_hand}
+    numbers = {each.number: each for each in (*assignment.exercises, *assignment.by_hand)}
     for cell in notebook["cells"]:
         name, marks = cell.get("id", ""), cell.get("metadata", {}).get("nbgrader") or {}
-        graded = exercises.get(str(marks.get("grade_id", "")).removesuffix(CHECK_SUFFIX))
+        grade_id = str(marks.get("grade_id", ""))
+        graded = exercises.get(grade_id.removesuffix(CHECK_SUFFIX)) or by_hand.get(grade_id)
         if graded is not None and marks.get("grade") and marks.get("points") != graded.points:
             changes.append(Change(f"the check of {graded.id}", _said(marks.get("points")), f"{graded.points:g}", True))
             marks["points"] = graded.points
@@ -77,6 +79,11 @@ def refuse_worth(worth: dict[str, float], assignment: Assignment) -> None:
         for exercise in assignment.exercises
         if worth.get(exercise.id + CHECK_SUFFIX, exercise.points) != exercise.points
     ]
+    wrong += [
+        f"{each.id}: {worth[each.id]:g} in the gradebook, {each.points:g} in the catalogue"
+        for each in assignment.by_hand
+        if worth.get(each.id, each.points) != each.points
+    ]
     if wrong:
         raise CourseError(
             f"{assignment.id}: the gradebook and the catalogue count points differently. {'; '.join(wrong)}. "
@@ -103,7 +110,7 @@ def refuse_cells(root: Path, assignment: Assignment) -> None:
         for cell in course.read_notebook(path)["cells"]
         if cell.get("metadata", {}).get("nbgrader", {}).get("grade")
     }
-    wanted = (exercise.id + CHECK_SUFFIX for exercise in assignment.exercises)
+    wanted = [*(exercise.id + CHECK_SUFFIX for exercise in assignment.exercises), *(e.id for e in assignment.by_hand)]
     if missing := [name for name in wanted if name not in graded]:
         raise CourseError(f"{path} does not agree with the catalogue: no graded cell {', '.join(missing)}.")
 
@@ -138,7 +145,7 @@ def phrase(exercise: Exercise) -> str:
     return f"{points:g} {'point' if points == 1 else 'points'} ({visible:g} visible, {hidden:g} hidden)"
 
 
-def _row(row: re.Match[str], numbers: dict[str, Exercise]) -> str:
+def _row(row: re.Match[str], numbers: Mapping[str, Exercise | ByHand]) -> str:
     exercise = numbers.get(row["number"])
     return row[0] if exercise is None else f"{row[1]}{exercise.points:g}{row[4]}"
 

@@ -59,6 +59,7 @@ class Answerer:
         actions = {
             "look": self._look,
             "call": self._call,
+            "use": self._use,
             "construct": self._construct,
             "load": self._load,
             "forward": self._forward,
@@ -86,6 +87,24 @@ class Answerer:
         if stage:
             function = self._stages.setdefault(stage, STAGES[stage]()).around(function)
         return self._observe(function, arguments, cotangent, {})
+
+    def _use(self, name: str, arguments: tuple) -> dict[str, Any]:
+        """Make objects and call their methods, step by step; the result is what each step gave."""
+
+        def used(steps: list[dict[str, Any]]) -> tuple:
+            made: dict[str, Any] = {}
+            results: list[Any] = []
+            for step in steps:
+                given = list(step["with"])
+                if step["given"] is not None:
+                    before, after = step["around"]
+                    given.append([*before, *results[step["given"]], *after])
+                if step["by"] not in made:
+                    made[step["by"]] = self._namespace[name]()
+                results.append(getattr(made[step["by"]], step["method"])(*given))
+            return tuple(results)
+
+        return self._observe(used, arguments, None, {})
 
     def _construct(self, name: str, arguments: tuple, example: tuple, dtype: str) -> dict[str, Any]:
         self._module = self._namespace[name](*arguments)

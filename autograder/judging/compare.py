@@ -7,14 +7,17 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Probe
+from autograder.catalogue.exercise import Probe, Scale
 from autograder.inside import wire
 from autograder.judging.observation import Difference, Observation, Part, Raised, Structure
 
 
 def difference(expected: Observation, got: Observation, probe: Probe) -> Difference | None:
     """The first difference that the probe looks at, or None when the answer is right."""
-    found = value_difference(expected.result, got.result, probe.rtol, probe.atol)
+    if probe.scale is not None and isinstance(expected.result, list) and not isinstance(got.result, Raised):
+        found = _below_full(expected.result, got.result, probe.scale)
+    else:
+        found = value_difference(expected.result, got.result, probe.rtol, probe.atol)
     if found is None and "inputs" in probe.also:
         found = inputs_difference(expected, got)
     if found is None and "state" in probe.also and got.changed:
@@ -28,6 +31,19 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
     if found is not None and found.kind not in ("inputs", "error"):  # it may be why, so it is said in place of the rest
         found = inputs_difference(expected, got) or found
     return found
+
+
+def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
+    """Where a list of texts is no such list, or less good than all points ask for."""
+    if not isinstance(got, (list, tuple)):
+        return Difference("type", expected=expected, got=got)
+    if len(got) != len(expected):
+        return Difference("length", expected=expected, got=got)
+    for place, (wanted, text) in enumerate(zip(expected, got, strict=True)):
+        if not isinstance(text, str):
+            return Difference("type", (Part("index", place),), wanted, text)
+    score = scale.measure(expected, list(got))
+    return None if scale.share(score) >= 1 else Difference("score", expected=scale, got=score)
 
 
 def value_difference(expected: Any, got: Any, rtol: float, atol: float) -> Difference | None:

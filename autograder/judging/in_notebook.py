@@ -74,7 +74,7 @@ def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> str:
         return ""
     _failed[exercise.id] = objects, text
     same = before is not None and before[1] == text and [*map(id, before[0])] == [*map(id, objects)]
-    said = UNCHANGED.format(kind="class" if exercise.roles else "function")
+    said = UNCHANGED.format(kind="class" if exercise.is_class else "function")
     return "\n".join(["", *wrapped(said)]) if same else ""
 
 

@@ -161,7 +161,7 @@ def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[st
 
 def _missing(exercise: Exercise, subject: Subject, stopped: Sequence[Raised]) -> Missing | None:
     """Why there is nothing to ask; None when there is."""
-    wanted = ("class",) if exercise.roles is not None else ("function", "class")
+    wanted = ("class",) if exercise.is_class else ("function", "class")
     for name, kind in subject.kinds().items():
         if kind not in wanted:
             return Missing(name, kind, tuple(stopped))

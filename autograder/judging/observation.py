@@ -90,6 +90,7 @@ class Difference:
         structure    got: the `Structure`, or what came in its place
         inputs       the argument as it should be left, and as it was
         gradient     the two gradients; "no gradient" where none arrives
+        score        the `Scale`, and how good the result is on it
         state        a setting was left changed; "undrawn", "reseeded": so the generator that was passed in
         gone         got: why nothing could be asked, in the words of whoever saw it; "" where it was not tried
     """
@@ -124,3 +125,10 @@ class Outcome:
     @property
     def passed(self) -> bool:
         return self.difference is None
+
+    @property
+    def share(self) -> float:
+        """What it earns of its probe's points, from 0 to 1; between them only on a scale."""
+        if self.difference is not None and self.difference.kind == "score":
+            return self.difference.expected.share(self.difference.got)
+        return float(self.passed)

@@ -156,6 +156,8 @@ class Subject:
         if self._exercise.roles is not None:
             return self._observe_class(probe, case, expected, cotangent)
         called = {"name": case.function or self._exercise.names[0]}
+        if self._exercise.methods:
+            return self._observation(self._ask("use", **called, arguments=case.arguments), case)
         if self._exercise.stage:
             called["stage"] = self._exercise.stage
         if case.before:

@@ -62,8 +62,8 @@ class Verdict:
     @property
     def hidden_points(self) -> float:
         hidden = [outcome for outcome in self.outcomes if outcome.probe.hidden]
-        passed = sum(outcome.passed for outcome in hidden)
-        return self.exercise.hidden_points * passed / len(hidden) if hidden else 0.0
+        earned = sum(outcome.share for outcome in hidden)
+        return self.exercise.hidden_points * earned / len(hidden) if hidden else 0.0
 
     @property
     def points(self) -> float:

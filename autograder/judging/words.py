@@ -34,6 +34,7 @@ HIDDEN = {
     "reseeded": "the generator that was passed in was given another seed",
     "structure": "its parameters cannot be read as the projections it should hold",
     "gone": "it could not be finished",
+    "score": "it is less good than all points ask for",
 }
 SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
@@ -42,6 +43,10 @@ SETTINGS = {  # as the answerer calls them
     "such as nn.Linear draws its first weights from them",
 }
 BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
+SCORE = (
+    "Read some of your translations beside their sources before you change anything: what is wrong with them says more "
+    "than the number. If nothing is wrong but some words, the model needs more training, or better numbers for it."
+)
 VISIBLE = {
     "value": "This is none of the mistakes we know. Do one row by hand, and compare your numbers step by step.",
     "nan": "NaN (not a number) is born where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
@@ -50,6 +55,7 @@ VISIBLE = {
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
     "length": BY_HAND,
     "keys": BY_HAND,
+    "score": SCORE,
     "inputs": IN_PLACE,
     "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
     "unnoticed.",
@@ -129,7 +135,7 @@ def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> s
         ours = " This is no fault of your answer: a person will look at it, and no zero is final until then."
         return f"Not checked: {why.reason}.{ours if why.excused else ''}"
     if why.found != MISSING:
-        wanted = "class" if exercise.roles is not None else "function"
+        wanted = "class" if exercise.is_class else "function"
         return (
             f"{why.name} should be a {wanted}, but it is now of type {why.found}. "
             "Was the name used again in a later cell?"
@@ -199,10 +205,20 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "gradient":
             place = _beside(exercise, outcome, parted)
             return f"the gradient that reaches {place} is not the one of the right answer"
+        case "score":
+            return _score(parted)
         case "gone":
             return f"not checked: {_why_gone(parted)}"
         case kind:
             return HIDDEN[kind]  # undrawn, reseeded, structure
+
+
+def _score(parted: Difference) -> str:
+    scale, score = parted.expected, parted.got
+    return (
+        f"{score:.0f} {scale.unit}, which earns {scale.share(score):.0%} of the points: none of them at "
+        f"{scale.none:.0f} or below, all from {scale.full:.1f} on"
+    )
 
 
 def _why_gone(parted: Difference) -> str:
@@ -282,7 +298,7 @@ def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
 
 def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     result = outcome.got.result
-    if outcome.difference.kind in ("no gradient", "gradient"):
+    if outcome.difference.kind in ("no gradient", "gradient", "score"):
         return seen(exercise, outcome)
     if outcome.difference.kind == "shape":
         return f"the result should have the shape {outcome.difference.expected} and has another"

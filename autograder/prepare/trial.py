@@ -20,6 +20,7 @@ from autograder.judging.verdict import Verdict, not_checked
 from autograder.judging.words import explanation
 from autograder.sandbox import backends, runner
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
+from autograder.sandbox.budget import limits_of
 from autograder.sandbox.runner import Ended, Submission
 
 
@@ -55,7 +56,7 @@ def try_files(
 
     trust: whether the answers may run without a sandbox.
     """
-    set_up = course.set_up_cells(root, catalogue.assignment_of(exercise), exercise)
+    set_up = course.set_up_cells(root, catalogue.assignment_of(exercise), exercise, training=exercise.trained)
     sources = [(file, _read(file)) for file in files]
     with Trials(trust) as trials:
         for file, source in sources:
@@ -92,6 +93,8 @@ class Trials:
         findings = rules.findings([*set_up, source], exercise, assignment)
         key = draw_key(secret, assignment.id, exercise.id, [source])
         limits = Limits(cell_seconds=exercise.seconds)
+        if exercise.trained:
+            limits = limits_of(assignment)
         verdict = None
         with runner.runner_for(assignment, self._backend, limits).submission() as submission:
             try:

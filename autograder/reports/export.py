@@ -110,20 +110,29 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
-    """One line a student: who, points of each exercise, the sum, the late penalty, the score, when."""
-    exercises = graded.assignment.exercises
+    """One line a student: who, points of each exercise, the sum, the late penalty, the score, when.
+
+    What a person gives points for has a column too; it is empty while nobody has, and "waits" says so.
+    """
+    by_hand = graded.assignment.by_hand
+    exercises = [*graded.assignment.exercises, *by_hand]
     who, sums = ["student_id", "last_name", "first_name", "email"], ["raw_score", "late_penalty", "score", "max_score"]
-    lines = [[*who, "submitted", *(exercise.number for exercise in exercises), *sums, "timestamp"]]
+    waits = ["waits"] if by_hand else []
+    lines = [[*who, "submitted", *(exercise.number for exercise in exercises), *sums, "timestamp", *waits]]
     for student, each in _everyone(graded):
         who = [student.id, student.last_name, student.first_name, student.email]
         if each is None:
             nothing = ["0" if zero else ""]
-            lines.append([*who, "no", *nothing * len(exercises), *nothing * 3, number(graded.possible), ""])
+            unknown = [""] * (1 + len(waits))
+            lines.append([*who, "no", *nothing * len(exercises), *nothing * 3, number(graded.possible), *unknown])
             continue
         points = [number(result.points) for result in each.results]
+        given = [each.read_by_a_person.get(cell.id) for cell in by_hand]
+        points += ["" if score is None else number(score) for score in given]
         sums = [number(each.raw_score), number(each.penalty), number(each.score), number(graded.possible)]
         moment = each.timestamp.isoformat(sep=" ", timespec="seconds") if each.timestamp else ""
-        lines.append([*who, "yes", *points, *sums, moment])
+        pending = ["yes" if each.needs_manual_grade else "no"] if by_hand else []
+        lines.append([*who, "yes", *points, *sums, moment, *pending])
     return Export(_csv([[safe(cell) for cell in line] for line in lines]), ".csv")
 
 

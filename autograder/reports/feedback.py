@@ -66,7 +66,7 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
         possible=known["max_score"],
         penalty=known["late_penalty"],
         notes=notes_of(nb),
-        sections=_sections(nb, book),
+        sections=_sections(nb, book, _waiting(known)),
     )
 
 
@@ -126,7 +126,17 @@ class Part:
     address: str = ""
 
 
-def _sections(nb: NotebookNode, book: str) -> list[Part]:
+def _waiting(known: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the cells that nobody has read yet, as far as the gradebook knows."""
+    try:
+        with Gradebook(known["db_url"]) as gradebook:
+            notebook = gradebook.find_submission_notebook(known["notebook"], known["assignment"], known["student"])
+            return frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade)
+    except (KeyError, MissingEntry):
+        return frozenset()
+
+
+def _sections(nb: NotebookNode, book: str, waiting: frozenset[str] = frozenset()) -> list[Part]:
     answers = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if utils.is_solution(cell)}
     sections = []
     for cell in nb.cells:
@@ -134,20 +144,20 @@ def _sections(nb: NotebookNode, book: str) -> list[Part]:
             continue
         exercise = catalogue.find(cell.metadata.nbgrader.grade_id.removesuffix(CHECK_SUFFIX))
         if exercise is None:
-            sections.append(_graded_by_hand(cell))
+            sections.append(_graded_by_hand(cell, cell.metadata.nbgrader.grade_id in waiting))
         else:
             result = result_of(exercise, cell, cell.metadata.nbgrader.score)
             sections.append(_judged(result, answers.get(exercise.id), book))
     return sections
 
 
-def _graded_by_hand(cell: NotebookNode) -> Part:
+def _graded_by_hand(cell: NotebookNode, waits: bool) -> Part:
     graded = cell.metadata.nbgrader
     return Part(
         anchor=graded.grade_id,
         title=graded.grade_id.replace("-", " "),
-        seen="read by a person",
-        state="right" if graded.score >= graded.points else "wrong" if graded.score else "blank",
+        seen="waits for a person who reads it; its points are still to come" if waits else "read by a person",
+        state="blank" if waits else "right" if graded.score >= graded.points else "wrong" if graded.score else "blank",
         points=graded.score,
         possible=graded.points,
         comment=graded.get("comment") or "",

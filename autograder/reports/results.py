@@ -4,8 +4,8 @@ Points come from the gradebook, so that what a teacher entered by hand counts. V
 graded notebooks, whose outputs the judge wrote; whatever else a notebook holds is a student's and only ever shown.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class Graded:
     """One submission after grading.
 
     notes: what had to be repaired before it could be graded. seconds: how long each cell ran, by its name. comments:
-    what a teacher wrote, (cell's name, text).
+    what a teacher wrote, (cell's name, text). read_by_a_person: cell's name -> its points, None while nobody has.
     """
 
     student: Student
@@ -101,6 +101,7 @@ class Graded:
     notes: tuple[str, ...] = ()
     seconds: tuple[tuple[str, float], ...] = ()
     comments: tuple[tuple[str, str], ...] = ()
+    read_by_a_person: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def score(self) -> float:
@@ -319,7 +320,12 @@ def _graded(places: CourseDirectory, assignment: Assignment, student: Student, r
         notes_of(notebook) if notebook is not None else ("The graded notebook is missing.",),
         tuple(_seconds(notebook)) if notebook is not None else (),
         _comments(row),
+        {each.id: _points_by_hand(grades.get(each.id)) for each in assignment.by_hand},
     )
+
+
+def _points_by_hand(grade: Any) -> float | None:
+    return None if grade is None or grade.needs_manual_grade else grade.score
 
 
 def _seconds(notebook: NotebookNode) -> Iterator[tuple[str, float]]:

@@ -1,0 +1,376 @@
+"""12.1: what is wrong with the data, before anything is trained on it."""
+
+import unicodedata
+
+import torch
+
+from autograder.catalogue.ch12_capstone.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import hidden, second_call, visible
+
+(DATA,) = sections("data")
+LONGEST = 50
+Splits = dict[str, list[tuple[str, str]]]
+
+
+def audit(splits: Splits) -> dict[str, int]:
+    """How many pairs are empty, too long, there twice, or known from training."""
+    counts = dict.fromkeys(("duplicates", "overlap", "empty", "too_long"), 0)
+    known: set[str] = set()
+    seen: set[frozenset[str]] = set()
+    for name in sorted(splits, key=lambda name: name != "train"):  # training first
+        for pair in splits[name]:
+            lines = [" ".join(unicodedata.normalize("NFC", line).lower().split()) for line in pair]
+            if not all(lines):
+                counts["empty"] += 1
+                continue
+            counts["too_long"] += any(len(line.split()) > LONGEST for line in lines)
+            if name == "train":
+                counts["duplicates"] += frozenset(lines) in seen
+                seen.add(frozenset(lines))
+                known.update(lines)
+            else:
+                counts["overlap"] += not known.isdisjoint(lines)
+    return counts
+
+
+def words(g: torch.Generator, count: int) -> str:
+    """A line of so many words that nobody has used before."""
+    letters = "bcdfglmnprstv"
+    picks = torch.randint(len(letters), (count, 3), generator=g).tolist()
+    return " ".join(f"{letters[a]}o{letters[b]}a{letters[c]}e" for a, b, c in picks)
+
+
+def small(**splits: list[tuple[str, str]]) -> Case:
+    return Case((splits,))
+
+
+def inputs(g: torch.Generator, train: int, test: int, extra: str = "", names: tuple[str, ...] = ("validation", "test")) -> Case:
+    """Splits with sound pairs, and beside them what `extra` asks for, in words separated by blanks."""
+    sound = [(words(g, 3 + n % 4), words(g, 2 + n % 5)) for n in range(train)]
+    others = {name: [(words(g, 4), words(g, 3)) for _ in range(test + place)] for place, name in enumerate(names)}
+    splits: Splits = {"train": list(sound), **others}
+    a, b, c, d = sound[0], sound[1 % train], sound[2 % train], sound[3 % train]
+    first, last = splits[names[0]], splits[names[-1]]
+    put = {
+        "twice": lambda: splits["train"].append(a),
+        "three": lambda: splits["train"].extend([b, a, b]),
+        "case": lambda: splits["train"].append((a[0].upper(), a[1].title())),
+        "spaces": lambda: splits["train"].append((f"  {b[0].replace(' ', '   ')}\t", f"{b[1]}\n")),
+        "reversed": lambda: splits["train"].append((c[1], c[0])),
+        "other-target": lambda: splits["train"].append((a[0], words(g, 4))),
+        "accents": lambda: splits["train"].extend([("caff\u00e8 e t\u00e8", words(g, 2)), ("caffe\u0300 e te\u0300", words(g, 2))]),
+        "accents-twice": lambda: splits["train"].extend([("perch\u00e9 no", "\u00e8 l\u00ec"), ("perche\u0301 no", "e\u0300 li\u0300"),
+                                                          ("perche no", "e li")]),
+        "same-in-test": lambda: last.extend([last[0], last[0]]),
+        "leak": lambda: last.append(a),
+        "leak-case": lambda: last.append((f" {b[0].title()}", words(g, 3))),
+        "leak-source": lambda: first.append((c[0], words(g, 3))),
+        "leak-target": lambda: first.append((words(g, 3), d[1])),
+        "leak-reversed": lambda: last.append((d[1], words(g, 2))),
+        "leak-twice": lambda: last.extend([a, a]),
+        "leak-accents": lambda: (splits["train"].append(("citt\u00e0", words(g, 2))), last.append(("citta\u0300", words(g, 2)))),
+        "test-in-validation": lambda: last.append(first[0]),
+        "empty-source": lambda: splits["train"].append(("", words(g, 3))),
+        "empty-target": lambda: last.append((words(g, 3), "")),
+        "blanks": lambda: first.append((" \t ", words(g, 3))),
+        "both-empty": lambda: splits["train"].extend([("", ""), ("", " ")]),
+        "empty-leak": lambda: last.append((a[0], " ")),
+        "empty-twice": lambda: splits["train"].extend([(a[0], ""), (a[0], "")]),
+        "long-source": lambda: splits["train"].append((words(g, LONGEST + 1), words(g, 40))),
+        "long-target": lambda: last.append((words(g, 30), words(g, LONGEST + 7))),
+        "long-both": lambda: splits["train"].append((words(g, LONGEST + 3), words(g, LONGEST + 1))),
+        "ten": lambda: splits["train"].append((words(g, 10), words(g, 9))),
+        "just": lambda: splits["train"].append((words(g, LONGEST), words(g, LONGEST))),
+        "just-spaced": lambda: splits["train"].append((words(g, LONGEST).replace(" ", "  "), words(g, 4))),
+        "long-empty": lambda: splits["train"].append((words(g, LONGEST + 2), "")),
+        "long-leak": lambda: (splits["train"].append((long := words(g, LONGEST + 5), words(g, 5))), last.append((long, words(g, 3)))),
+    }  # fmt: skip
+    for name in extra.split():
+        put[name]()
+    return Case((splits,))
+
+
+def nothing(g: torch.Generator) -> Case:
+    """Splits without a pair."""
+    return Case(({"train": [], "test": [(words(g, 2), words(g, 2))], "validation": []},))
+
+
+def one_pair(g: torch.Generator) -> Case:
+    """One pair to train on, which is the test as well."""
+    pair = (words(g, 1), words(g, 1))
+    return Case(({"train": [pair], "test": [pair]},))
+
+
+def test_first(g: torch.Generator) -> Case:
+    """The splits in another order: what is to be trained on comes last."""
+    splits = inputs(g, 6, 3, "twice leak leak-source").arguments[0]
+    return Case((dict(reversed(list(splits.items()))),))
+
+
+def counted(evidence: Evidence) -> str:
+    """The first count that differs."""
+    if isinstance(evidence.got, dict):
+        for name, wanted in evidence.expected.items():
+            if evidence.got.get(name) != wanted:
+                return f"You counted {name}: {evidence.got.get(name)}; by hand it is {wanted}."
+    return ""
+
+
+SPELLINGS = small(
+    train=[("She slept.", "Ha dormito."), ("she slept.", "ha dormito."), ("SHE slept.", "Ha dormito."), ("She slept.", "ha DORMITO."),
+           ("She SLEPT.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("We  sleep.", "Dormiamo."), ("Go home.", "Va a casa."),
+           ("Go home. ", "Va a casa."), ("Go home.", " Va a casa.")],
+    test=[("I read.", "Leggo.")],
+)
+AGAIN = small(
+    train=[("Go.", "Va."), ("Go.", "Va."), ("Go.", "Va."), ("Go.", "Vai."), ("Leave.", "Va."), ("Go.", "Andate."),
+           ("We sleep.", "Dormiamo."), ("Dormiamo.", "We sleep.")],
+    test=[("I read.", "Leggo."), ("I read.", "Leggo.")],
+)
+KNOWN = small(
+    train=[("She slept.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("Go.", "Va.")],
+    validation=[("Go.", "Vai."), ("We sleep.", "Si dorme."), ("She slept.", "Dormiva."), ("Va.", "Move."), ("I read.", "Leggo.")],
+    test=[("Go.", "Va."), ("Go.", "Va."), ("Go.", "Dormiamo."), ("He slept.", "Ha dormito."), ("Leave.", "Va."), ("Dormiamo.", "Sleep."),
+          ("Ha dormito.", "He did."), ("Va.", "Leave."), ("Va.", "Leave now."), ("go.", "Parti."), ("I read.", "Io leggo.")],
+)
+EMPTY_LINES = small(
+    train=[("Go.", "Va."), ("", "Dormi."), ("Go.", ""), ("Go.", " "), ("\t", " "), ("", "Leggo.")],
+    validation=[(" ", "Leggo."), ("I read.", "Leggo.")],
+    test=[("We sleep.", ""), ("We sleep.", "Dormiamo."), ("Go.", "")],
+)
+
+RIGHT = answer("""
+    import unicodedata
+
+    def audit(splits):
+        def normal(line):
+            line = unicodedata.normalize("NFC", line)
+            line = line.lower()
+            return " ".join(line.split())
+
+        def is_empty(pair):
+            return not pair[0].strip() or not pair[1].strip()
+
+        def is_long(pair):
+            return any(len(line.split()) > 50 for line in pair)
+
+        pairs = [pair for split in splits.values() for pair in split]
+        empty = sum(is_empty(pair) for pair in pairs)
+        pairs = [pair for pair in pairs if not is_empty(pair)]
+        too_long = sum(is_long(pair) for pair in pairs)
+        train = [(normal(a), normal(b)) for a, b in splits["train"] if not is_empty((a, b))]
+        distinct = {tuple(sorted(pair)) for pair in train}
+        duplicates = len(train) - len(distinct)
+        known = {line for pair in train for line in pair}
+        others = [pair for name, split in splits.items() if name != "train" for pair in split if not is_empty(pair)]
+        overlap = sum(normal(a) in known or normal(b) in known for a, b in others)
+        return {"duplicates": duplicates, "overlap": overlap, "empty": empty, "too_long": too_long}
+""")
+LOWER, SPACES, FORM = "line = line.lower()", 'return " ".join(line.split())', 'line = unicodedata.normalize("NFC", line)'
+DISTINCT, DUPLICATES = "distinct = {tuple(sorted(pair)) for pair in train}", "duplicates = len(train) - len(distinct)"
+OVERLAP = "overlap = sum(normal(a) in known or normal(b) in known for a, b in others)"
+EMPTY, LONG = "not pair[0].strip() or not pair[1].strip()", "any(len(line.split()) > 50 for line in pair)"
+OTHERS = 'if name != "train" for pair in split'
+
+EXERCISE = Exercise(
+    id="audit", number="12.1", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
+    reference=audit, section=DATA,
+    omits={"precision": "pairs are counted, no number is given"},
+    probes=(
+        visible("by hand: capitals and spaces", SPELLINGS),
+        visible("by hand: pairs that stand there again", AGAIN),
+        visible("by hand: what training knows", KNOWN),
+        visible("by hand: empty lines", EMPTY_LINES),
+        visible("lines of 51 words", inputs, 5, 3, "long-source long-both just just-spaced just-spaced ten long-target long-leak"),
+        hidden("sound data", inputs, 9, 4, says="dict of four whole numbers"),
+        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target", says="minus the number of different ones"),
+        hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", says="in lower case"),
+        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents", says="Unicode form NFC"),
+        hidden("pairs the other way round", inputs, 6, 3, "reversed leak-reversed", says="whichever side"),
+        hidden("a source that is known, a target that is known", inputs, 8, 3, "leak leak-source leak-target leak-twice",
+               says="whichever side"),
+        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation", says="of the split \"train\""),
+        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty", says="nothing but white space"),
+        hidden("empty pairs are counted as nothing else", inputs, 6, 3, "empty-leak empty-twice long-empty both-empty twice",
+               says="counted here and nowhere else"),
+        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak", says="more than 50 words"),
+        hidden("other splits", inputs, 6, 3, "twice leak leak-source empty-target long-target", names=("dev", "held_out", "test 2016"),
+               says="any others"),
+        hidden("the splits in another order", test_first, says="in any order"),
+        hidden("one pair", one_pair, says="any others"),
+        hidden("nothing to train on", nothing, says="A split may be empty"),
+        second_call(inputs, 6, 3, "twice case reversed leak leak-target empty-source long-target"),
+    ),
+    wrong=(
+        wrong("capitals make another line", RIGHT.without(LOWER), DATA,
+              """*She slept.* and *she slept.* count as two lines with you, so a sentence that was learned can stand in the test with
+              a small letter. Compare in lower case.""", quotes=counted),
+        wrong("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
+              """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are one space, and
+              none at the ends.""", quotes=counted),
+        wrong("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
+              "The ends are stripped, but two spaces inside a line still make it another one. A run of white space is one space.", quotes=counted),
+        wrong("two ways to write an accent", RIGHT.without(FORM), DATA,
+              """One and the same letter with an accent can be one character or two, and looks alike. Your comparison takes them for
+              different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
+        wrong("nothing is normalized", RIGHT.without(LOWER).without(FORM).but(SPACES, "return line"), DATA,
+              """Lines are compared as they stand there, so capitals, spaces and accents hide what is the same. Normalize both sides of
+              every comparison.""", quotes=counted),
+        wrong("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'), DATA,
+              """Without its accents one word becomes another, and other scripts vanish. Form NFC keeps them and only writes them one
+              way.""", quotes=counted),
+        wrong("tokens counted", RIGHT.but(DISTINCT, "words = [word for pair in train for line in pair for word in line.split()]").but(
+                  DUPLICATES, "duplicates = len(words) - len(set(words))"), DATA,
+              "You counted *words* that occur again, and every text is full of those. A duplicate is a pair of lines.", quotes=counted),
+        wrong("lines counted", RIGHT.but(DISTINCT, "lines = [line for pair in train for line in pair]").but(
+                  DUPLICATES, "duplicates = len(lines) - len(set(lines))"), DATA,
+              """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair* that stands there
+              again.""", quotes=counted),
+        wrong("sources counted", RIGHT.but(DISTINCT, "distinct = {a for a, b in train}"), DATA,
+              """You counted sources that occur again. One line may have two translations; a duplicate has both lines in common with
+              another pair.""", quotes=counted),
+        wrong("every copy counted", RIGHT.but(DUPLICATES, """
+                  order = [tuple(sorted(pair)) for pair in train]
+                  duplicates = sum(order.count(pair) > 1 for pair in order)"""), DATA,
+              "The first of several equal pairs was counted too. It may stay: duplicates are the pairs minus the different ones.", quotes=counted),
+        wrong("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
+                  order = [tuple(sorted(pair)) for pair in train]
+                  duplicates = sum(order.count(pair) > 1 for pair in distinct)"""), DATA,
+              "A pair that stands there three times counts once with you, although two of the three are too many.", quotes=counted),
+        wrong("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
+              """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that was collected
+              in both directions holds everything twice: forget which side a line stands on.""", quotes=counted),
+        wrong("duplicates of all splits", RIGHT.but(DISTINCT, """
+                  whole = [(normal(a), normal(b)) for a, b in pairs]
+                  distinct = {tuple(sorted(pair)) for pair in whole}""").but("len(train) -", "len(whole) -"), DATA,
+              """Pairs of validation and test were counted as duplicates too. Duplicates are those of training; what is known from
+              training is the overlap.""", quotes=counted),
+        wrong("overlap of whole pairs", RIGHT.but(OVERLAP, """
+                  both = {tuple(sorted(pair)) for pair in train}
+                  overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
+              """Only pairs of which training knows both lines were counted. A test sentence whose source was learned with another
+              translation is no unseen sentence either: one known line suffices.""", quotes=counted),
+        wrong("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
+              "You asked that both lines be known from training. One of them suffices.", quotes=counted),
+        wrong("known on its own side only", RIGHT.but(OVERLAP, """
+                  sources, targets = {a for a, b in train}, {b for a, b in train}
+                  overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
+              """A test source was looked for among the sources of training only. In a corpus of both directions it may stand among the
+              targets: look on either side.""", quotes=counted),
+        wrong("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"), DATA,
+              "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
+        wrong("different pairs of the overlap", RIGHT.but(OVERLAP, """
+                  overlap = len({(normal(a), normal(b)) for a, b in others if normal(a) in known or normal(b) in known})"""), DATA,
+              "A pair that stands in the test twice is counted once. Each of its lines is scored, so each counts.", quotes=counted),
+        wrong("known lines counted", RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"), DATA,
+              "A pair of which both lines are known counted twice. Pairs are counted, not lines.", quotes=counted),
+        wrong("test lines searched without their form", RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
+              """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both sides of a
+              comparison need the same form.""", quotes=counted),
+        wrong("the test alone", RIGHT.but(OTHERS, 'if name == "test" for pair in split'), DATA,
+              """Only the split called "test" was compared. What chooses a model must be unseen as well: every split but "train"
+              counts.""", quotes=counted),
+        wrong("every split against those before", RIGHT.but(OVERLAP, """
+                  overlap = 0
+                  for a, b in others:
+                      overlap += normal(a) in known or normal(b) in known
+                      known |= {normal(a), normal(b)}"""), DATA,
+              "A test pair that stands in validation was counted. Overlap is what is known from *training*.", quotes=counted),
+        wrong("share instead of number", RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
+              "A share was returned, or a float. These are counts: whole numbers of pairs."),
+        wrong("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"), DATA,
+              "Only pairs with two empty lines were counted. One empty line leaves nothing to learn from: a pair is empty if either is.", quotes=counted),
+        wrong("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
+              "Only the sources were looked at. A pair whose target is empty teaches a model to say nothing.", quotes=counted),
+        wrong("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
+              "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.", quotes=counted),
+        wrong("empty in training only", RIGHT.but("empty = sum(is_empty(pair) for pair in pairs)", 'empty = sum(is_empty(pair) for pair in splits["train"])'), DATA,
+              "Empty pairs of validation and test were not counted. A score over them says nothing.", quotes=counted),
+        wrong("empty pairs counted again", RIGHT.but('splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
+                  "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
+              """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are counted as empty
+              and nowhere else.""", quotes=counted),
+        wrong("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"), DATA,
+              "A pair with one empty and one long line was counted as too long as well. Empty pairs are counted as empty and nowhere else."),
+        wrong("fifty is too many", RIGHT.but("> 50", ">= 50"), DATA,
+              "A line of exactly 50 words was counted. Too long is *more than* 50.", quotes=counted),
+        wrong("letters counted", RIGHT.but("len(line.split()) >", "len(line) >"), DATA,
+              "You counted letters. The limit is 50 *words*: what white space separates.", quotes=counted),
+        wrong("spaces counted", RIGHT.but("len(line.split()) >", 'len(line.split(" ")) >'), DATA,
+              "Where two spaces follow each other you counted an empty word between them, so a line looks longer than it is."),
+        wrong("long sources only", RIGHT.but(LONG, "len(pair[0].split()) > 50"), DATA,
+              "Only the sources were measured. A target of more than 50 words makes a pair too long as well.", quotes=counted),
+        wrong("too long if both are", RIGHT.but("any(len", "all(len"), DATA,
+              "Only pairs with two long lines were counted. One line of more than 50 words is enough.", quotes=counted),
+        wrong("long lines counted", RIGHT.but("sum(is_long(pair) for pair in pairs)", "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
+              "A pair with two long lines was counted twice. Pairs are counted, not lines."),
+        wrong("too long in training only", RIGHT.but("sum(is_long(pair) for pair in pairs)",
+                  'sum(is_long(pair) for pair in splits["train"] if not is_empty(pair))'), DATA,
+              "Long pairs of validation and test were not counted. The limit holds for every split."),
+        wrong("long pairs left out", RIGHT.but("if not is_empty((a, b))]", "if not is_empty((a, b)) and not is_long((a, b))]"), DATA,
+              "Pairs that are too long were left out of the other counts. They are there: a long sentence in the test that was learned is overlap too."),
+    ),
+    right=(
+        right("sets", RIGHT),
+        right("one pass", """
+            import unicodedata
+            from collections import Counter
+
+            MOST = 50
+
+            def clean(text):
+                return " ".join(unicodedata.normalize("NFC", text.lower()).split())
+
+            def audit(splits):
+                found = Counter(duplicates=0, overlap=0, empty=0, too_long=0)
+                times, lines = Counter(), set()
+                for source, target in splits["train"]:
+                    a, b = clean(source), clean(target)
+                    if a and b:
+                        times[frozenset((a, b))] += 1
+                        lines |= {a, b}
+                found["duplicates"] = sum(n - 1 for n in times.values())
+                for name, pairs in splits.items():
+                    for source, target in pairs:
+                        a, b = clean(source), clean(target)
+                        if not (a and b):
+                            found["empty"] += 1
+                        else:
+                            found["too_long"] += int(max(a.count(" "), b.count(" ")) >= MOST)
+                            if name != "train":
+                                found["overlap"] += int(a in lines or b in lines)
+                return dict(found)
+        """),
+        right("regular expressions", """
+            import re
+            import unicodedata
+
+            def audit(splits):
+                norm = lambda s: unicodedata.normalize("NFC", re.sub(r"\\s+", " ", s).strip().lower())
+                data = {k: [(norm(p[0]), norm(p[1])) for p in v] for k, v in splits.items()}
+                full = {k: [p for p in v if p[0] != "" and p[1] != ""] for k, v in data.items()}
+                seen, dup = [], 0
+                for p in full["train"]:
+                    if p in seen or p[::-1] in seen:
+                        dup += 1
+                    else:
+                        seen.append(p)
+                known = set(sum(map(list, full["train"]), []))
+                return {
+                    "too_long": sum(1 for v in full.values() for p in v if max(len(re.findall(r"\\S+", s)) for s in p) > 50),
+                    "empty": sum(len(data[k]) - len(full[k]) for k in data),
+                    "overlap": sum(1 for k in full if k != "train" for p in full[k] if set(p) & known),
+                    "duplicates": dup,
+                }
+        """),
+    ),
+    hints=(
+        "when are two lines the same, and on which side does a line stand?",
+        "a form for a line (NFC, lower case, single spaces); training's pairs without their direction, in a set; all of its lines, in "
+        "another; four whole numbers.",
+        "count empty pairs and drop them; count the long ones; training's pairs minus the different ones, either way round; for every "
+        "pair of the other splits: is one of its lines among training's?",
+    ),
+)  # fmt: skip

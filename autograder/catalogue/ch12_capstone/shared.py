@@ -1,0 +1,5 @@
+"""What the exercises of chapter 12 share."""
+
+from autograder.catalogue.sections import of_chapter
+
+sections = of_chapter("12")

@@ -1,0 +1,447 @@
+"""12.2: from a line to ids and back again, whatever stands in the line."""
+
+from collections import Counter
+from typing import Any
+
+import torch
+
+from autograder.catalogue.ch12_capstone.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise, step
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import UNTOUCHED, hidden, visible
+
+(TOKENS,) = sections("tokens")
+FIRST, LAST = 4, 9_999  # ids of text; 0 to 3 are the special tokens
+
+
+class Tokenizer:
+    """Words that were seen have an id each; any other is spelled in bytes, after a space."""
+
+    def fit(self, lines: list[str]) -> None:
+        counts = Counter(word for line in lines for word in line.split())
+        self.words = [word for word, _ in counts.most_common(LAST - 260)]
+        self.ids = {word: 260 + place for place, word in enumerate(self.words)}
+
+    def encode(self, line: str) -> list[int]:
+        ids: list[int] = []
+        for word in line.split():
+            ids += [self.ids[word]] if word in self.ids else [FIRST + byte for byte in f" {word}".encode()]
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        text = b""
+        for number in ids[: ids.index(2)] if 2 in ids else ids:
+            if number >= FIRST:
+                text += f" {self.words[number - 260]}".encode() if number >= 260 else bytes([number - FIRST])
+        return text.decode().strip()
+
+
+LINES = ["I closed the windows.", "the dog saw the old windows", "Windows is new, isn't it?", "the old dog", "I saw the new dog"]
+ODD = "caf\u00e9 na\u00efve \u2014 \u6771\u4eac \U0001f642 e\u0300 \u01dd \u00df\u0130"
+
+
+def script(lines: list[str], *texts: str, around: tuple = ((), ())) -> Case:
+    """Fit, then there and back for each text."""
+    steps = [step("fit", lines)]
+    for text in texts:
+        steps += [step("encode", text), step("decode", given=len(steps), around=around)]
+    return Case((steps,))
+
+
+def facts(case: Case, results: Any) -> Any:
+    """Whatever ids a tokenizer gives, what must hold of them, and the texts that come back."""
+    if not isinstance(results, tuple) or len(results) != len(case.arguments[0]):
+        return results
+    found: dict[str, Any] = {}
+    first: dict[str, list] = {}
+    known = {line for each in case.arguments[0] if each["method"] == "fit" for line in each["with"][0]}
+    for number, (each, value) in enumerate(zip(case.arguments[0], results, strict=True)):
+        if each["method"] == "decode":
+            found[f"{number}, the text"] = " ".join(value.split()) if isinstance(value, str) else type(value).__name__
+        elif each["method"] == "encode":
+            (text,) = each["with"]
+            numbers = isinstance(value, list) and all(type(id) is int for id in value)
+            found[f"{number}, a list of whole numbers"] = numbers
+            found[f"{number}, ids from {FIRST} to {LAST:,}"] = numbers and all(FIRST <= id <= LAST for id in value)
+            if text in known and len(text) > 10:
+                found[f"{number}, at most half as many ids as characters"] = numbers and 2 * len(value) <= len(text)
+            found[f"{number}, the ids that this line has always had"] = first.setdefault(text, value) == value
+    return found
+
+
+def drawn_lines(g: torch.Generator, count: int = 8) -> list[str]:
+    """Lines of a few words, some of them again and again."""
+    words = [_word(g) for _ in range(9)]
+    return [" ".join(words[place] for place in torch.randint(9, (4 + n % 3,), generator=g).tolist()) for n in range(count)]
+
+
+def _word(g: torch.Generator, alphabet: str = "abcdeghilmnoprstuv\u00e0\u00e8", length: int = 5) -> str:
+    size = length + int(torch.randint(4, (), generator=g))
+    return "".join(alphabet[place] for place in torch.randint(len(alphabet), (size,), generator=g).tolist())
+
+
+def seen(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    return script(lines, lines[0], lines[-1], " ".join(reversed(lines[1].split())))
+
+
+def unknown(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    word = lines[0].split()[0]
+    return script(lines, f"{_word(g)} {_word(g)}", f"{word} {_word(g)}{word} {word}{word} {word}", f"{word.upper()} {word.title()}")
+
+
+def other_scripts(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    greek, han = _word(g, "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6"), _word(g, "\u6771\u4eac\u5927\u5b66\u751f", 2)
+    faces = "".join(chr(0x1F600 + place) for place in torch.randint(60, (3,), generator=g).tolist())
+    return script(lines, f"{lines[0]} {greek}", f"{han} {lines[1]}", f"{faces} e\u0300{lines[0]} \u00e8", f"{greek}{han}")
+
+
+def marks(g: torch.Generator) -> Case:
+    a, b, c = (_word(g) for _ in range(3))
+    lines = [f"{a} {b}.", f'"{a}", {b}? {c}!', f"{b} {c} l'{a}", f"{a} , {b}", *drawn_lines(g, 3)]
+    return script(lines, f"{a}, {b}. {c}", f"l'{a} ({b})", f"{a} ,{b} . {c} '", f"{a}-{b} _ {c}\u2581{a} {b}</w> ##{c} @@ {a}@@")
+
+
+def specials_in_text(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    return script(lines, f"{lines[0]} <eos> {lines[1]}", "<pad> <bos>", f"<unk> {_word(g)}", "<eos>")
+
+
+def specials_around(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    later = [FIRST + int(torch.randint(90, (), generator=g)) for _ in range(3)]
+    return script(lines, lines[0], _word(g), around=((1, 0), (0, 2, *later, 2, 0)))
+
+
+def again(g: torch.Generator) -> Case:
+    """The same lines to another tokenizer of the same text, after this one has met many strange words."""
+    lines, strange = drawn_lines(g), [_word(g) for _ in range(4)]
+    encoded = [lines[0], *strange, f"{strange[1]} {lines[1]}", lines[0], strange[2]]
+    return Case(([step("fit", lines), *(step("encode", text) for text in encoded), step("fit", lines, by="second"),
+                  *(step("encode", text, by="second") for text in reversed(encoded))],))  # fmt: skip
+
+
+def beside(g: torch.Generator) -> Case:
+    """Two tokenizers of different texts, used in turns."""
+    one, two = drawn_lines(g), drawn_lines(g)
+    return Case(([step("fit", one), step("encode", one[0]), step("fit", two, by="second"), step("encode", two[0], by="second"),
+                  step("decode", given=1), step("decode", given=3, by="second"), step("encode", one[0]),
+                  step("encode", one[1]), step("decode", given=7)],))  # fmt: skip
+
+
+def short(g: torch.Generator) -> Case:
+    return script(drawn_lines(g), "", _word(g)[0], " ", f"{_word(g)[0]} {_word(g)[0]}")
+
+
+def spaced(g: torch.Generator) -> Case:
+    lines = drawn_lines(g)
+    lines[2] = f"  {lines[2].replace(' ', '   ')}\t"
+    return script(lines, lines[2], f" {lines[0]}  {_word(g)} ")
+
+
+def one_line(g: torch.Generator) -> Case:
+    word = _word(g)
+    return script([f"{word} {word} {word}"], f"{word} {word}", _word(g))
+
+
+def gave(evidence: Evidence) -> str:
+    """The first text that comes back as another one, or what does not hold of the ids."""
+    if isinstance(evidence.got, dict):
+        for name, wanted in evidence.expected.items():
+            if name in evidence.got and evidence.got[name] != wanted:
+                if isinstance(wanted, str):
+                    return f"{wanted!r} came back as {str(evidence.got[name])[:80]!r}."
+                return f"Of the ids of step {name.partition(',')[0]} this does not hold: {name.partition(', ')[2]}."
+    return ""
+
+
+RIGHT = answer("""
+    class Tokenizer:
+        def fit(self, lines):
+            words = []
+            for line in lines:
+                words += line.split()
+            self.words = sorted(set(words))[:9000]
+            self.ids = {word: 260 + place for place, word in enumerate(self.words)}
+
+        def encode(self, line):
+            ids = []
+            for word in line.split():
+                if word in self.ids:
+                    ids.append(self.ids[word])
+                else:
+                    spelled = " " + word
+                    ids += [4 + byte for byte in spelled.encode("utf-8")]
+            return ids
+
+        def decode(self, ids):
+            text = b""
+            for number in ids:
+                if number == 2:
+                    break
+                if number >= 260:
+                    text += b" " + self.words[number - 260].encode("utf-8")
+                elif number >= 4:
+                    text += bytes([number - 4])
+            return text.decode("utf-8").strip()
+""")
+SPELLED, IDS = 'ids += [4 + byte for byte in spelled.encode("utf-8")]', "self.ids = {word: 260 + place for place, word in enumerate(self.words)}"
+WORD, END = 'text += b" " + self.words[number - 260].encode("utf-8")', 'return text.decode("utf-8").strip()'
+SEEN, KNOWN = "words += line.split()", "for word in line.split():"
+
+EXERCISE = Exercise(
+    id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
+    reference=Tokenizer, methods=True, section=TOKENS, reads=facts,
+    omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own", "precision": "ids are whole numbers"},
+    probes=(
+        visible("five lines, there and back", script(LINES, *LINES)),
+        visible("words and characters that it has never seen", script(LINES, "the cats saw I", "a new cat is not a dog", ODD)),
+        visible("bos, eos and pads around the ids", script(LINES, LINES[0], "cats", around=((1,), (2, 0, 5, 0)))),
+        visible("special tokens written in a line", script(LINES, "the <eos> dog", "<pad><bos> <unk>")),
+        visible("a tokenizer beside another", Case(([
+            step("fit", LINES), step("encode", LINES[0]), step("encode", "a zebra"), step("encode", "a gnu"), step("encode", LINES[0]),
+            step("fit", LINES, by="second"), step("encode", "a gnu", by="second"), step("encode", LINES[0], by="second"),
+            step("fit", ["other words", "other text"], by="third"), step("decode", given=1), step("decode", given=2)],))),
+        hidden("other lines", seen, says="decode(encode(line)) is the line"),
+        hidden("unknown words", unknown, says="words and characters that `fit` has never seen"),
+        hidden("other scripts", other_scripts, says="words and characters that `fit` has never seen"),
+        hidden("marks, and what other tokenizers use as a sign", marks, says="decode(encode(line)) is the line"),
+        hidden("special tokens in the text", specials_in_text, says="`<eos>` written in a line is text"),
+        hidden("special ids around the text", specials_around, says="drops the ids 0, 1 and 3"),
+        hidden("the same ids again", again, also=UNTOUCHED, says="the same ids whatever was encoded before"),
+        hidden("two texts side by side", beside, says="keeps to itself"),
+        hidden("nothing, one letter", short, says="An empty line has no ids"),
+        hidden("spaces", spaced, says="A run of white space may come back as one space"),
+        hidden("a text of one word", one_line, says="decode(encode(line)) is the line"),
+    ),
+    wrong=(
+        wrong("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
+              """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in smaller pieces,
+              down to bytes, of which there are only 256.""", quotes=gave),
+        wrong("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
+              "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in smaller pieces.", quotes=gave),
+        wrong("unknown characters become <unk>", RIGHT.but(SPELLED,
+                  "ids += [4 + ord(letter) if ord(letter) < 256 else 3 for letter in spelled]").but(
+                  "text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")'), TOKENS,
+              """Words are spelled, but only in some characters: those of another script were lost. Every character is one to four
+              bytes in UTF-8, and there are only 256 of these.""", quotes=gave),
+        wrong("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'), TOKENS,
+              "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was spelled.", quotes=gave),
+        wrong("accents taken off", RIGHT.but('spelled = " " + word', """
+                  import unicodedata
+                  spelled = " " + unicodedata.normalize("NFKC", word)"""), TOKENS,
+              """A word that fit has not seen was normalized before it was spelled, so another text comes back. For comparing lines that is
+              right; a tokenizer gives back what it was given.""", quotes=gave),
+        wrong("a number for every character", RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
+                  "if number >= 260:", 'if number >= 9260:\n                text += chr(number - 9260).encode("utf-8")\n            elif number >= 260:'), TOKENS,
+              """The text comes back, but ids beyond 9,999 were given: the number of a character goes up to 1,114,111, and the
+              embedding table has a row for each id. Spell in bytes.""", quotes=gave),
+        wrong("each byte by itself", RIGHT.but('text += bytes([number - 4])', 'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
+              """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean something together
+              only: collect the bytes, then decode them at once.""", quotes=gave),
+        wrong("capitals lost", RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"), TOKENS,
+              """Everything came back in small letters. A translation is judged with its capitals, and *Windows* is not *windows*
+              here.""", quotes=gave),
+        wrong("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
+              "The words came back without the spaces between them. Something has to remember where a word begins.", quotes=gave),
+        wrong("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
+              "A word that was spelled stands against the one before it: its own first space has no id.", quotes=gave),
+        wrong("a space after each letter", RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
+              "A word that was spelled came back with a space after each letter: the pieces were joined as if each were a word.", quotes=gave),
+        wrong("the sign for the end of a word left in", RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
+              "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes a space again.", quotes=gave),
+        wrong("marks set apart", RIGHT.but(KNOWN, """
+                  for mark in ".,?!":
+                      line = line.replace(mark, " " + mark)
+                  for word in line.split():""").but(SEEN, """
+                  for mark in ".,?!":
+                      line = line.replace(mark, " " + mark)
+                  words += line.split()"""), TOKENS,
+              """Marks came back with a space before them: they were cut off the word, and nothing remembers that they touched it.""",
+              quotes=gave),
+        wrong("a new word gets an id", RIGHT.but(SPELLED, """
+                  self.ids[word] = 260 + len(self.words)
+                  self.words = [*self.words, word]
+                  ids.append(self.ids[word])"""), TOKENS,
+              """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among it. Another
+              tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may learn.""", quotes=gave),
+        wrong("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
+                  "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
+                  "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
+              """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding is masked, and
+              one that looks like <eos> ends the sentence. Text begins at 4.""", quotes=gave),
+        wrong("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
+                  "self.words[number - 260]", "self.words[number]").but("4 + byte", "9000 + byte").but(
+                  "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"), TOKENS,
+              """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins at 4.""", quotes=gave),
+        wrong("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
+              """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has ended: what
+              follows the end is not meant.""", quotes=gave),
+        wrong("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
+              "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped.", quotes=gave),
+        wrong("special ids spelled out", RIGHT.but("if number >= 260:", """
+                  if number < 2 or number == 3:
+                      text += b" " + ["<pad>", "<bos>", "", "<unk>"][number].encode("utf-8")
+                  if number >= 260:"""), TOKENS,
+              "The special tokens came back as text. They are for the model; decode drops them.", quotes=gave),
+        wrong("special ids not expected", RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"), TOKENS,
+              "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids below 4.", quotes=gave),
+        wrong("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
+                  special = ["<pad>", "<bos>", "<eos>", "<unk>"]
+                  if word in special:
+                      ids.append(special.index(word))
+                  elif word in self.ids:"""), TOKENS,
+              """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the translation.
+              In a line it is text like any other, and is spelled.""", quotes=gave),
+        wrong("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
+              """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the source has no
+              <bos>, and the target's input no <eos>.""", quotes=gave),
+        wrong("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
+              """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit has to learn
+              something: what occurs in its lines should come back in few pieces.""", quotes=gave),
+        wrong("one table for all", RIGHT.but("self.words = sorted(set(words))[:9000]", "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
+                  "b\" \" + self.words[number - 260]", "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
+              """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit learns is the
+              object's own.""", quotes=gave),
+        wrong("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
+                  Tokenizer.made = getattr(Tokenizer, "made", 0) + 1
+                  self.words = sorted(set(words))[:9000]
+                  shift = Tokenizer.made % len(self.words)
+                  self.words = self.words[shift:] + self.words[:shift]"""), TOKENS,
+              """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything random, is another
+              one each time; a saved model could not be used again. Sort.""", quotes=gave),
+        wrong("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
+              "decode returned a list of words. A line is asked for: one text.", quotes=gave),
+        wrong("a tensor of ids", RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:", "for number in [int(id) for id in ids]:"), TOKENS,
+              "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all lengths.", quotes=gave),
+        wrong("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
+              "fit changed the list of lines that it was given. Sort a copy.", quotes=gave),
+    ),
+    right=(
+        right("words, else bytes", RIGHT),
+        right("byte pairs", """
+            from collections import Counter
+
+            class Tokenizer:
+                '''Byte-pair encoding over bytes: nothing is ever unknown.'''
+
+                def __init__(self, merges=300):
+                    self.most = merges
+
+                def fit(self, lines):
+                    words = Counter(tuple((" " + w).encode()) for line in lines for w in line.split())
+                    self.merges, self.pieces = {}, {b: bytes([b]) for b in range(256)}
+                    for new in range(256, 256 + self.most):
+                        pairs = Counter()
+                        for word, n in words.items():
+                            for pair in zip(word, word[1:]):
+                                pairs[pair] += n
+                        if not pairs:
+                            break
+                        best = max(pairs, key=lambda p: (pairs[p], p))
+                        self.merges[best] = new
+                        self.pieces[new] = self.pieces[best[0]] + self.pieces[best[1]]
+                        words = Counter({self._merge(w, best, new): n for w, n in words.items()})
+                    return self
+
+                def _merge(self, word, pair, new):
+                    out, i = [], 0
+                    while i < len(word):
+                        if tuple(word[i:i + 2]) == pair:
+                            out.append(new)
+                            i += 2
+                        else:
+                            out.append(word[i])
+                            i += 1
+                    return tuple(out)
+
+                def encode(self, line):
+                    ids = []
+                    for w in line.split():
+                        word = tuple((" " + w).encode())
+                        for pair, new in self.merges.items():
+                            word = self._merge(word, pair, new)
+                        ids.extend(x + 4 for x in word)
+                    return ids
+
+                def decode(self, ids):
+                    out = []
+                    for i in ids:
+                        if i == 2:
+                            break
+                        if i > 3:
+                            out.append(self.pieces[i - 4])
+                    return b"".join(out).decode("utf-8", errors="replace").lstrip(" ")
+        """),
+        right("pieces with their spaces", """
+            import re
+            from collections import Counter
+
+            SPECIALS = 4
+
+            class Tokenizer:
+                def fit(self, lines):
+                    counts = Counter()
+                    for line in lines:
+                        counts.update(re.findall(r" ?[^\\W_]+| ?[^\\w\\s]|_|\\s+", " " + line))
+                    frequent = [p for p, n in counts.most_common(5000)]
+                    self.id_of = {bytes([b]): SPECIALS + b for b in range(256)}
+                    for p in frequent:
+                        self.id_of.setdefault(p.encode(), SPECIALS + len(self.id_of))
+                    self.piece_of = {i: p for p, i in self.id_of.items()}
+
+                def encode(self, line):
+                    if not line:
+                        return []
+                    found = []
+                    for p in re.findall(r" ?[^\\W_]+| ?[^\\w\\s]|_|\\s+", " " + line):
+                        b = p.encode()
+                        found += [self.id_of[b]] if b in self.id_of else [self.id_of[b[i:i + 1]] for i in range(len(b))]
+                    return found
+
+                def decode(self, ids):
+                    ids = list(ids)
+                    if 2 in ids:
+                        ids = ids[:ids.index(2)]
+                    text = b"".join(self.piece_of[i] for i in ids if i >= SPECIALS).decode("utf-8")
+                    return text[1:] if text.startswith(" ") else text
+        """),
+        right("longest piece first", """
+            class Tokenizer:
+                def __init__(self):
+                    self.table = {}
+
+                def fit(self, lines):
+                    words = sorted({" " + w for l in lines for w in l.split()})
+                    self.table = {bytes([i]): i + 4 for i in range(256)}
+                    for w in words[:9000]:
+                        self.table.setdefault(w.encode(), len(self.table) + 4)
+                    self.back = {v: k for k, v in self.table.items()}
+                    self.longest = max(map(len, self.table))
+
+                def encode(self, line):
+                    rest, out = "".join(" " + w for w in line.split()).encode(), []
+                    while rest:
+                        n = next(n for n in range(min(self.longest, len(rest)), 0, -1) if rest[:n] in self.table)
+                        out.append(self.table[rest[:n]])
+                        rest = rest[n:]
+                    return out
+
+                def decode(self, ids):
+                    out = b""
+                    for i in ids:
+                        if i == 2:
+                            return out.decode().strip()
+                        out += self.back.get(i, b"")
+                    return out.decode().strip()
+        """),
+    ),
+    hints=(
+        "what becomes of a word that fit has never seen, and of a letter that nobody expected?",
+        "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; 0 to 3 are never given away.",
+        "fit: number the words; encode: a known word is its id, any other a space and its bytes; decode: up to the first 2, without "
+        "ids below 4, collect bytes, and turn them into text at the end.",
+    ),
+)  # fmt: skip

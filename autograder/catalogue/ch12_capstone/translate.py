@@ -1,0 +1,168 @@
+"""12.3: a list of English lines becomes a list of Italian ones, and how good they are is measured."""
+
+import torch
+
+from autograder.catalogue.ch12_capstone import symptoms
+from autograder.catalogue.ch12_capstone.sentences import ITALIAN, LINES, unseen
+from autograder.catalogue.ch12_capstone.shared import sections
+from autograder.catalogue.ch12_capstone.symptoms import most, quoted
+from autograder.catalogue.exercise import Case, Exercise, Scale
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import hidden, visible
+from transformer_ref.recording import recording
+
+TRANSLATE, SYMPTOMS = sections("translate symptoms")
+
+
+def translate(lines: list[str]) -> list[str]:
+    """What the grammar says of lines that it has drawn."""
+    return [ITALIAN.get(line, "") for line in lines]
+
+
+def measured(wanted: list[str], got: list[str]) -> float:
+    """BLEU as in `evaluation.bleu`; single words have too few n-grams for it, so a line alone is right or counts its words."""
+    if len(wanted) == 1:
+        return 100.0 if wanted == got else 50 * float(symptoms.words(wanted[0]) == symptoms.words(got[0]))
+    from sacrebleu import BLEU  # takes a while to import, and nothing else of the catalogue needs it
+
+    return BLEU(force=True).corpus_score(got, [wanted]).score  # force: it says nothing on stderr of spaces before marks
+
+
+UNTIL_THEN = {"none": 10.0, "full": 97.89}  # where the recurrent translators are not recorded yet
+SCALE = Scale(measured, **recording("capstone").get("scale", UNTIL_THEN), unit="BLEU")  # see book/recorded/capstone.py
+
+
+def drawn(g: torch.Generator, lines: int) -> Case:
+    return Case((unseen(g, lines),))
+
+
+def short_and_long(g: torch.Generator) -> Case:
+    """The six shortest and the three longest of many lines, so that the short ones are mostly padding."""
+    lines = sorted(unseen(g, 60), key=lambda line: len(line.split()))
+    return Case(([*lines[:6], *lines[-3:]],))
+
+
+def asked(g: torch.Generator) -> Case:
+    """Many lines, an empty one and one for the second time, after a call with other lines."""
+    lines = unseen(g, LINES)
+    return Case(([*lines[:40], "", *lines[40:], lines[3]],), before=(unseen(g, 5),))
+
+
+RIGHT = answer("""
+    from autograder.catalogue.ch12_capstone.sentences import ITALIAN
+
+    def translate(lines):
+        found = []
+        for line in lines:
+            words = ITALIAN[line].split()
+            text = " ".join(words)
+            found.append(text)
+        return found
+""")
+TEXT, LINE = 'text = " ".join(words)', "words = ITALIAN[line].split()"
+
+
+def says(change: str) -> str:
+    """The right answer with something else made of the words."""
+    return RIGHT.but(TEXT, change)
+
+
+EXERCISE = Exercise(
+    id="translate", number="12.3", difficulty=3, minutes=120, visible_points=0, hidden_points=20,
+    reference=translate, section=TRANSLATE, seconds=60.0, trained=True,
+    omits={"a batch of one": "a visible probe asks a line alone", "a length of one": "sentences have several words",
+           "precision": "there are texts only"},
+    probes=(
+        visible("twelve lines that training never showed", drawn, 12, scale=SCALE),
+        visible("short lines beside long ones", short_and_long, scale=SCALE),
+        visible("one line alone", drawn, 1, scale=SCALE),
+        hidden(f"{LINES} lines that training never showed", asked, scale=SCALE, says="combinations of words that training never showed"),
+    ),
+    wrong=(
+        wrong("empty lines", says('text = ""'), SYMPTOMS,
+              """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos> predicted from the
+              *last* place?""", shows=most(symptoms.empty)),
+        wrong("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
+              """There are special tokens in your text, or signs of the tokenizer's own. What goes out is what decode makes of the ids
+              before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
+        wrong("small letters", says('text = " ".join(words).lower()'), SYMPTOMS,
+              "Everything is in small letters. The score looks at capitals, as a reader does.", shows=most(symptoms.small), quotes=quoted),
+        wrong("the source copied", says("text = line"), SYMPTOMS,
+              """What came back is the source. Then the decoder hardly looks at what it has written, or the source was given to it as its
+              input. Look at the cross-attention: queries come from the decoder, keys and values from the encoder. And were sources
+              and targets exchanged?""", shows=most(symptoms.copied), quotes=quoted),
+        wrong("always the same sentence", says('text = "La donna vede la casa."'), SYMPTOMS,
+              """One sentence came back for nearly all lines, so nothing of the source arrives. Does the cross-attention read the
+              encoder's output, and is its mask the right way round? A loss falls without that too: it learns which words are
+              common.""", shows=symptoms.all_the_same, quotes=quoted),
+        wrong("in another order", RIGHT.but("for line in lines:", "for line in sorted(lines, key=lambda line: (len(line), line)):"), SYMPTOMS,
+              """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back. The n-th
+              translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
+        wrong("the same words again and again", says('text = " ".join([*words[:2], *[words[1]] * 12])'), SYMPTOMS,
+              """A word, or a few in turn, came back again and again. The decoder does not know where it stands: are positions added
+              to the target, with a cache too, and is the newest token the one that is fed in?""", shows=most(symptoms.repeats), quotes=quoted),
+        wrong("backwards", says('text = " ".join(words[::-1])'), SYMPTOMS,
+              "The right words came back in reverse. In which order are the tokens collected?", shows=most(symptoms.backwards), quotes=quoted),
+        wrong("the last word lost", says('text = " ".join(words[:-1])'), SYMPTOMS,
+              """The last token of each line is missing. What is cut off before decode: <eos>, or the token before it?""",
+              shows=most(symptoms.last_lost), quotes=quoted),
+        wrong("the first word lost", says('text = " ".join(words[1:])'), SYMPTOMS,
+              "The first word of each line is missing: <bos> was dropped, and then one more.", shows=most(symptoms.first_lost), quotes=quoted),
+        wrong("the end comes too early", says('text = " ".join(words[: max(len(words) // 2, 1)])'), SYMPTOMS,
+              """Your lines begin well and stop early. Is there a limit on the length that is too small, does the loop end when *one* line
+              of the batch has ended, or did <eos> count too much in the loss?""", shows=most(symptoms.ends_early), quotes=quoted),
+        wrong("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
+              """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or it is masked
+              like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on), quotes=quoted),
+        wrong("good alone, bad in a batch", RIGHT.but(LINE, """
+                  words = ITALIAN[line].split()
+                  if len(line) < 0.8 * max(map(len, lines)):
+                      words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
+              """The longest lines of a batch are right and the short ones are not: whoever is filled up with padding suffers. Is padding
+              hidden from the encoder *and* from the cross-attention, and is it at the end?""", shows=symptoms.short_ones_wrong, quotes=quoted),
+        wrong("the words in any order", says("""
+                  import random
+                  text = " ".join(random.Random(len(words)).sample(words, len(words)))"""), SYMPTOMS,
+              """The right words came back, in no order. Without positions a sentence is a bag of words: are they added on both sides,
+              once, before the first layer?""", shows=most(symptoms.mixed), quotes=quoted),
+        wrong("words that have nothing to do with the line", says("""
+                  text = " ".join(["Zitto", "zitto", *map(str, range(len(line) // 6))])"""), SYMPTOMS,
+              """Your lines have hardly a word in common with the right ones. Has the model been trained at all (does the cell above end
+              with a loss below 1?), is it the trained one that translates, and in evaluation mode, with the tokenizer it was trained
+              with? If the loss is low and the translations are noise, the model reads what it should predict: see chapter 08.""",
+              shows=most(symptoms.unrelated), quotes=quoted),
+    ),
+    right=(
+        right("what the grammar says", RIGHT),
+        right("in batches", """
+            from autograder.catalogue.ch12_capstone.sentences import ITALIAN
+
+            def translate(sentences):
+                done = {}
+                for start in range(0, len(sentences), 16):
+                    batch = sentences[start:start + 16]
+                    done.update((s, ITALIAN[s]) for s in sorted(batch, key=len))
+                return [done[s] for s in sentences]
+        """),
+        right("a word wrong now and then", """
+            from autograder.catalogue.ch12_capstone.sentences import ITALIAN
+
+            def translate(lines):
+                out = [ITALIAN[line] for line in lines]
+                return [t.replace("Il ", "Lo ", 1) if n == 50 and len(out) > 100 else t for n, t in enumerate(out)]
+        """),
+        right("a tuple", """
+            from autograder.catalogue.ch12_capstone.sentences import ITALIAN
+
+            def translate(lines):
+                return tuple(map(ITALIAN.__getitem__, lines))
+        """),
+    ),
+    hints=(
+        "read five of your translations beside their sources: do they end, do they repeat, do they say what the source says?",
+        "ids of the lines with <eos>, filled up: (batch, source). The target begins as (batch, 1) of <bos> and grows by a column a step; "
+        "logits are (batch, target, vocabulary), and the last place of them decides.",
+        "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest next token of the last "
+        "place, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, without gradients.",
+    ),
+)  # fmt: skip
