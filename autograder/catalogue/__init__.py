@@ -13,6 +13,7 @@ from autograder.catalogue import (
     ch06_multi_head_attention,
     ch07_positional_encoding,
     ch08_masks,
+    ch09_blocks,
     own,
 )
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -28,6 +29,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch06_multi_head_attention.ASSIGNMENT,
     ch07_positional_encoding.ASSIGNMENT,
     ch08_masks.ASSIGNMENT,
+    ch09_blocks.ASSIGNMENT,
 )
 
 

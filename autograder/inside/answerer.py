@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from autograder.inside import recorder, wire
+from autograder.inside import recorder, uses, wire
 
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
@@ -82,7 +82,9 @@ class Answerer:
     def _call(self, name: str, arguments: tuple, cotangent: Any = None) -> dict[str, Any]:
         return self._observe(self._namespace[name], arguments, cotangent, {})
 
-    def _construct(self, name: str, arguments: tuple, example: tuple, dtype: str) -> dict[str, Any]:
+    def _construct(
+        self, name: str, arguments: tuple, example: tuple, dtype: str, traced: bool = False
+    ) -> dict[str, Any]:
         self._module = self._namespace[name](*arguments)
         if not isinstance(self._module, torch.nn.Module):
             return {"module": False, "parameters": [], "roles": {}, "unregistered": []}
@@ -100,6 +102,7 @@ class Answerer:
             "parameters": parameters,
             "roles": roles if isinstance(roles, dict) else {},
             "unregistered": unregistered,
+            **({"used": uses.in_order(self._module, example), "ones": uses.ones(self._module)} if traced else {}),
         }
 
     def _load(self, values: dict[str, torch.Tensor]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ MAX_DESCRIPTION = 200
 UNREAD = "something that a check cannot read"
 OPAQUE = ("opaque", "layout", "large")  # what stands for a value that does not travel
 ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs beside its text, and at most for a tensor
+RECORDS = {("transformer_ref.config", "ModelConfig")}  # classes whose fields travel: module and name
 MAX_DIRECT = 4096  # numbers or items of what is copied without a message
 PATIENCE = 0.1  # seconds between two looks at a peer that has not answered
 
@@ -266,6 +268,9 @@ class _Encoder:
             return self._collection("dict", iter(list(dict.items(value))), depth)
         if kind is HandedModel:
             return self._said("value", f"a model in {'training' if value.training else 'evaluation'} mode")
+        if (kind.__module__, kind.__qualname__) in RECORDS:
+            fields = self._collection("dict", iter(list(vars(value).items())), depth)
+            return {"record": [kind.__module__, kind.__qualname__, fields]}
         if self._proxies is not None and issubclass(kind, torch.nn.Module):
             self._proxies.append(_in_mode(value))
             return self._said("model", [len(self._proxies) - 1, value.training])
@@ -389,9 +394,22 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         number, training = content
         if type(number) is int and type(training) is bool:
             return HandedModel(make_proxy(number), training)
+    if kind == "record" and isinstance(content, list) and len(content) == 3:
+        return _decode_record(*content, buffers, depth)
     if kind in OPAQUE and isinstance(content, str):
         return Opaque(printable(content[:MAX_DESCRIPTION]), kind)
     raise WireError("message: unknown kind of value")
+
+
+def _decode_record(module: Any, name: Any, fields: Any, buffers: list[bytes], depth: int) -> Any:
+    """A value of a class that both sides know, made anew from its fields, which it checks itself."""
+    if not (isinstance(module, str) and isinstance(name, str) and (module, name) in RECORDS):
+        raise WireError("message: unknown kind of record")
+    values = _decode_node(fields, buffers, None, depth + 1)
+    try:
+        return getattr(import_module(module), name)(**values)
+    except (TypeError, ValueError) as error:
+        raise WireError("message: a record's fields do not fit it") from error
 
 
 def _is_small(content: Any) -> bool:
