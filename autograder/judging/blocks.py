@@ -119,10 +119,18 @@ class _Reader:
         if not all(each):
             return
         for place in range(min(max(map(len, each), default=1), MOST_READINGS)):
-            reading = dict(self._simple)
-            for ways in each:
-                reading |= ways[min(place, len(ways) - 1)]
-            yield reading
+            for simple in self._tables_exchanged():
+                for ways in each:
+                    simple |= ways[min(place, len(ways) - 1)]
+                yield simple
+
+    def _tables_exchanged(self) -> Iterator[Assignment]:
+        """The parts outside of attention; also with two tables of one size exchanged: either may come first."""
+        yield dict(self._simple)
+        tables = [block for block in self._of("table") if f"{block.name}.rows" not in self._fixed]
+        if len(tables) == 2 and tables[0].sizes == tables[1].sizes:
+            one, other = (f"{block.name}.rows" for block in tables)
+            yield self._simple | {one: self._simple[other], other: self._simple[one]}
 
     def _of(self, kind: str) -> list[Block]:
         return [block for block in self._blocks if block.kind == kind]
@@ -142,10 +150,17 @@ class _Reader:
                 found[role] = _whole(name, shape, wanted[role])
         return found
 
+    def _shape(self, name: str) -> Shape:
+        """The shape of a parameter; a bias that is cut into heads is the vector that it was cut from."""
+        shape = _matrix(self._seen.shapes[name])
+        attentions = {block.sizes for block in self._of("attention")}
+        cut = len(shape) == 2 and any(shape == (heads, width // heads) for width, heads in attentions)
+        return (shape[0] * shape[1],) if cut else shape
+
     def _matched_biases(self) -> dict[str, str]:
         """Matrix -> the vector that is added to what it makes, by names, else by the order of use."""
-        vectors = [name for name in self._order if len(_matrix(self._seen.shapes[name])) == 1]
-        matrices = [name for name in self._order if len(_matrix(self._seen.shapes[name])) > 1]
+        vectors = [name for name in self._order if len(self._shape(name)) == 1]
+        matrices = [name for name in self._order if len(self._shape(name)) > 1]
         free = [name for name in vectors if name not in self._seen.ones]
         found: dict[str, str] = {}
         for fits in (_by_module, _by_key):
@@ -168,19 +183,19 @@ class _Reader:
         return found
 
     def _may_be_added(self, matrix: str, vector: str) -> bool:
-        shape, (size,) = _matrix(self._seen.shapes[matrix]), _matrix(self._seen.shapes[vector])
+        shape, (size,) = self._shape(matrix), self._shape(vector)
         return size in shape or (len(shape) == 3 and size in (shape[0] * shape[2], shape[1] * shape[2]))
 
     def _in_norm(self, vector: str) -> bool:
         """Whether the vector's module holds nothing but vectors, one of them a scale."""
         module = vector.rpartition(".")[0]
         beside = [name for name in self._seen.shapes if name.rpartition(".")[0] == module]
-        all_vectors = all(len(_matrix(self._seen.shapes[name])) == 1 for name in beside)
+        all_vectors = all(len(self._shape(name)) == 1 for name in beside)
         return bool(module) and all_vectors and any(name in self._seen.ones for name in beside)
 
     def _matrices_of(self, sizes: Sequence[int], taken: set[str]) -> list[str]:
         shapes = (tuple(sizes), tuple(reversed(sizes)))
-        return [name for name in self._order if name not in taken and _matrix(self._seen.shapes[name]) in shapes]
+        return [name for name in self._order if name not in taken and self._shape(name) in shapes]
 
     def _place_tables(self, taken: set[str]) -> set[str]:
         """Tables, and the output behind them, in the order of use among those of their shape."""
@@ -228,7 +243,7 @@ class _Reader:
         sizes = {width, 2 * width, 3 * width, 4 * width, heads, *(n * width // heads for n in (1, 2, 3))}
         groups: list[list[str]] = [[]]
         for name in self._order:
-            shape = _matrix(self._seen.shapes[name])
+            shape = self._shape(name)
             if len(shape) < 2 or name in taken or not set(shape) <= sizes:
                 continue
             if sum(self._numbers(each) for each in groups[-1]) >= 4 * width**2:
@@ -282,7 +297,7 @@ class _Reader:
         blocks = [block for block in self._of("norm") if f"{block.name}.scale" not in self._fixed]
         width = self._of("norm")[0].sizes[0]
         biases = set(self._biases.values())
-        vectors = [n for n in self._order if n not in biases and _matrix(self._seen.shapes[n]) == (width,)]
+        vectors = [n for n in self._order if n not in biases and self._shape(n) == (width,)]
         scales, shifts = self._scales_and_shifts(vectors)
         if len(scales) != len(blocks) or len(shifts) != len(blocks):
             found = min(len(scales), len(shifts)) if scales and shifts else max(len(scales), len(shifts))

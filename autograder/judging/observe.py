@@ -145,7 +145,10 @@ class Subject:
         seed: of what the answer draws itself; the same question under two seeds shows whether it does.
         """
         self._seed = seed
-        seen = self._observe(probe, case, expected, cotangent)
+        return self._read(case, self._observe(probe, case, expected, cotangent))
+
+    def _read(self, case: Case, seen: Observation) -> Observation:
+        """What of it counts."""
         if self._exercise.reads is None or isinstance(seen.result, (Raised, Structure)):
             return seen
         return replace(seen, result=self._exercise.reads(case, seen.result))
@@ -195,7 +198,7 @@ class Subject:
         agreeing = [
             place
             for place, one in seen.items()
-            if expected is not None and compare.difference(expected, one, probe) is None
+            if expected is not None and compare.difference(expected, self._read(case, one), probe) is None
         ]
         still = {manners[place] for place in agreeing}
         if still and (self._manners is None or still & self._manners):
