@@ -18,7 +18,11 @@ GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submiss
 GIVEN = {  # name in the notebooks -> where the package has what does the same
     "scaled_scores": "transformer_ref.model.similarity.scaled_dot_product_scores",  # 03
     "softmax": "transformer_ref.model.softmax.softmax",  # 04
-    "causal_mask": "transformer_ref.model.masks.causal_mask",  # 08
+    "MultiHeadAttention": "transformer_ref.model.keeping_weights.MultiHeadAttention",  # 06
+    "sinusoidal_pe": "transformer_ref.model.positional_encoding.sinusoidal_table",  # 07
+    "padding_mask": "transformer_ref.model.masks.padding_mask",  # 08
+    "causal_mask": "transformer_ref.model.masks.causal_mask",
+    "decoder_mask": "transformer_ref.model.masks.decoder_mask",
     "Transformer": "transformer_ref.model.transformer.Transformer",  # 09
 }
 

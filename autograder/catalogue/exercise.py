@@ -154,6 +154,39 @@ class Role:
     cut_inputs: bool = False
 
 
+@dataclass(frozen=True)
+class Block:
+    """A part of a layer or of a model that has parameters of its own, in the order in which they are used.
+
+    kind: "attention", sizes (d_model, heads); "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table",
+    sizes (vocabulary, d_model); "output", sizes (d_model, vocabulary).
+    """
+
+    name: str
+    kind: str
+    sizes: tuple[int, ...]
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Role -> shape, matrices as (inputs, outputs): "norm 1.scale" and the like, by which weights are given."""
+        width = self.sizes[0]
+        if self.kind == "attention":
+            parts = {part: (width, width) for part in ("query", "key", "value", "output")}
+            shapes: dict[str, tuple[int, ...]] = {**parts, **{f"{part} bias": (width,) for part in parts}}
+        elif self.kind == "feed-forward":
+            inner = self.sizes[1]
+            shapes = {
+                "first": (width, inner),
+                "first bias": (inner,),
+                "second": (inner, width),
+                "second bias": (width,),
+            }
+        elif self.kind == "norm":
+            shapes = {"scale": (width,), "shift": (width,)}
+        else:
+            shapes = {"rows" if self.kind == "table" else "scores": self.sizes}
+        return {f"{self.name}.{part}": shape for part, shape in shapes.items()}
+
+
 class EntryError(ValueError):
     """An entry that contradicts itself; the text says where, what was expected and what was found."""
 
@@ -164,9 +197,10 @@ class Exercise:
 
     id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
     reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
-    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, and `keeps`
-    names attributes that forward leaves on the module; they are looked at as further results. methods: a class of which
-    objects are made and used by their methods; a case's one argument is a list of what `step` makes, the result what each gives.
+    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, or to the
+    blocks that it is made of, in the order in which they are used; `keeps` names attributes that forward leaves on the
+    module, and they are looked at as further results. methods: a class of which objects are made and used by their
+    methods; a case's one argument is a list of what `step` makes, the result what each gives.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
@@ -194,7 +228,7 @@ class Exercise:
     difficulty: int = 1
     minutes: int = 10
     forbidden: tuple[str, ...] = ()
-    roles: Callable[..., tuple[Role, ...]] | None = None
+    roles: Callable[..., tuple[Role, ...] | tuple[Block, ...]] | None = None
     keeps: tuple[str, ...] = ()
     methods: bool = False
     trained: bool = False

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from autograder.inside import recorder, wire
+from autograder.inside import recorder, uses, wire
 from autograder.inside.stages import STAGES, answered
 
 MAX_MESSAGE = 400
@@ -106,7 +106,9 @@ class Answerer:
 
         return self._observe(used, arguments, None, {})
 
-    def _construct(self, name: str, arguments: tuple, example: tuple, dtype: str) -> dict[str, Any]:
+    def _construct(
+        self, name: str, arguments: tuple, example: tuple, dtype: str, traced: bool = False
+    ) -> dict[str, Any]:
         self._module = self._namespace[name](*arguments)
         if not isinstance(self._module, torch.nn.Module):
             return {"module": False, "parameters": [], "roles": {}, "unregistered": []}
@@ -124,6 +126,7 @@ class Answerer:
             "parameters": parameters,
             "roles": roles if isinstance(roles, dict) else {},
             "unregistered": unregistered,
+            **({"used": uses.in_order(self._module, example), "ones": uses.ones(self._module)} if traced else {}),
         }
 
     def _load(self, values: dict[str, torch.Tensor]) -> dict[str, Any]:

@@ -92,6 +92,19 @@ MEANINGS = {
     ),
     "torchtext": Meaning(plain=(("torchtext.data.metrics", "bleu_score"),)),
     "torchmetrics": Meaning(plain=(("torchmetrics.functional.text.bleu", "_bleu_score_compute"),)),
+    "layer_norm": Meaning(
+        functions=("native_layer_norm",),
+        kernels=("_layer_norm", "native_layer_norm", "native_layer_norm_backward"),
+        plain=(("torch._refs", "native_layer_norm"),),
+    ),
+    "TransformerEncoderLayer": Meaning(
+        kernels=("_transformer_encoder_layer_fwd",),
+        plain=(("torch.nn", "TransformerEncoderLayer.forward"),),
+    ),
+    "TransformerDecoderLayer": Meaning(plain=(("torch.nn", "TransformerDecoderLayer.forward"),)),
+    "TransformerEncoder": Meaning(plain=(("torch.nn", "TransformerEncoder.forward"),)),
+    "TransformerDecoder": Meaning(plain=(("torch.nn", "TransformerDecoder.forward"),)),
+    "Transformer": Meaning(plain=(("torch.nn", "Transformer.forward"),)),
 }
 
 _watch: "_Watch | None" = None  # of the question that is being answered; threads that it starts look here too

@@ -40,9 +40,12 @@ class Structure:
     shapes: tuple[str, ...]
     repeatable: bool
     unregistered: tuple[str, ...]
+    troubles: tuple = ()  # of blocks, what there are too few or too many of (see `blocks.Trouble`)
 
     def outline(self) -> tuple:
         """What two classes share when they are built alike under other names."""
+        if self.troubles:
+            return self.module, self.troubles, self.unregistered
         sizes = sorted(tuple(sorted(shape)) for _, shape in self.parameters if len(shape) > 1)
         return self.module, tuple(sizes), self.shapes, self.repeatable, self.unregistered
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import torch
 
-from autograder.catalogue.exercise import Case, Exercise, Probe
-from autograder.inside import answerer, recorder, wire
-from autograder.judging import compare, roles
+from autograder.catalogue.exercise import Block, Case, Exercise, Probe
+from autograder.inside import answerer, recorder, uses, wire
+from autograder.judging import blocks, compare, roles
 from autograder.judging.observation import Observation, Part, Raised, Structure
 
 MAX_CALLBACKS = 10_000
@@ -121,6 +121,7 @@ class Subject:
         self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
         self.called: set[str] = set()
         self._seed = 0
+        self._traced: dict[tuple, tuple] = {}  # constructor's arguments -> how its blocks' parameters are used
         self._manners: set[frozenset] | None = None  # in which a class's parameters were read where they agreed
 
     def turn_to(self, peer: Peer) -> None:
@@ -144,7 +145,10 @@ class Subject:
         seed: of what the answer draws itself; the same question under two seeds shows whether it does.
         """
         self._seed = seed
-        seen = self._observe(probe, case, expected, cotangent)
+        return self._read(case, self._observe(probe, case, expected, cotangent))
+
+    def _read(self, case: Case, seen: Observation) -> Observation:
+        """What of it counts."""
         if self._exercise.gives:
             given = (None if place in self._exercise.gives else value for place, value in enumerate(seen.inputs))
             seen = replace(seen, inputs=tuple(given))
@@ -166,21 +170,34 @@ class Subject:
         return replace(seen, **_generator_use(case.arguments, seen.inputs))
 
     def _observe_class(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
-        dtype = wire.DTYPE_NAMES[case.arguments[0].dtype]
+        dtype = wire.DTYPE_NAMES[next(iter(case.weights.values())).dtype]
+        wanted = self._wanted(case)
         made = self._ask(
             "construct",
             name=self._exercise.names[0],
             arguments=case.construct,
             example=case.arguments,
             dtype=dtype,
+            **({"traced": True} if _are_blocks(wanted) and case.construct not in self._traced else {}),
         )
         if "error" in made:
             return Observation(_raised(made))
         shapes = _shapes(_field(made, "parameters", list))
         said = {role: name for role, name in _field(made, "roles", dict).items() if isinstance(name, str)}
-        readings = roles.assign(shapes, self._exercise.roles(*case.construct), said)
+        troubles: tuple = ()
+        if _are_blocks(wanted):
+            used, ones = self._traced.get(case.construct) or (
+                _names(made.get(name), uses.MOST) for name in ("used", "ones")
+            )
+            if used:  # else it stops with these arguments
+                self._traced[case.construct] = used, ones
+            seen_of_them = blocks.Parameters(shapes, used, frozenset(ones))
+            readings = blocks.assign(seen_of_them, wanted, said)
+            troubles = () if readings else blocks.troubles(seen_of_them, wanted, said)
+        else:
+            readings = roles.assign(shapes, wanted, said)
         if not readings:
-            return Observation(self._structure(made, shapes, case))
+            return Observation(self._structure(made, shapes, case, troubles))
         manners = [roles.manner(reading) for reading in readings]
         chosen = [place for place, manner in enumerate(manners) if self._manners is None or manner in self._manners]
         chosen = chosen or range(len(readings))  # with one head, say, two manners are one
@@ -188,7 +205,7 @@ class Subject:
         agreeing = [
             place
             for place, one in seen.items()
-            if expected is not None and compare.difference(expected, one, probe) is None
+            if expected is not None and compare.difference(expected, self._read(case, one), probe) is None
         ]
         still = {manners[place] for place in agreeing}
         if still and (self._manners is None or still & self._manners):
@@ -198,7 +215,8 @@ class Subject:
     def _forward(
         self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment
     ) -> Observation:
-        loaded = self._ask("load", values=roles.load(reading, shapes, case.weights))
+        load = blocks.load if _are_blocks(self._wanted(case)) else roles.load
+        loaded = self._ask("load", values=load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
         training = "training" in probe.also
@@ -208,7 +226,13 @@ class Subject:
         reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
         return self._observation(reply, case, reading, shapes)
 
-    def _structure(self, made: dict[str, Any], shapes: dict[str, tuple], case: Case) -> Structure | Raised:
+    def _wanted(self, case: Case) -> tuple:
+        """What the class must hold, for a case's constructor arguments."""
+        return self._exercise.roles(*case.construct)
+
+    def _structure(
+        self, made: dict[str, Any], shapes: dict[str, tuple], case: Case, troubles: tuple
+    ) -> Structure | Raised:
         replies = [self._ask("forward", seed, arguments=case.arguments, training=False) for seed in (1, 2)]
         if "error" in replies[0]:
             return _raised(replies[0])
@@ -222,6 +246,7 @@ class Subject:
             ),
             repeatable=compare.value_difference(first, second, 1e-6, 1e-6) is None,
             unregistered=_names(_field(made, "unregistered", list)),
+            troubles=troubles,
         )
 
     def _observation(
@@ -293,8 +318,13 @@ def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _names(sent: list) -> tuple[str, ...]:
-    return tuple(name[:MAX_NAME] for name in sent[:MAX_PARAMETERS] if isinstance(name, str))
+def _names(sent: Any, most: int = MAX_PARAMETERS) -> tuple[str, ...]:
+    sent = sent if isinstance(sent, list) else []
+    return tuple(name[:MAX_NAME] for name in sent[:most] if isinstance(name, str))
+
+
+def _are_blocks(wanted: tuple) -> bool:
+    return isinstance(wanted[0], Block)
 
 
 def _raised(reply: dict[str, Any]) -> Raised:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconception
 from autograder.inside import wire
 from autograder.judging import rules
 from autograder.judging.noticed import Noticed
@@ -64,6 +64,7 @@ SET_UP = ("torch", "math", "F", "nn", "np")
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
+MOST_PARAMETERS = 400  # letters
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
 TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
@@ -229,7 +230,7 @@ def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     """What is meant beside the result: an argument by its name, a projection by its role."""
     (part,) = parted.where
     if part.kind == "projection":
-        return f"the {part.name} projection"
+        return str(part.name).replace(".", ", ") if "." in str(part.name) else f"the {part.name} projection"
     names = argument_names(exercise, outcome)
     place = int(part.name)
     return names[place] if place < len(names) else f"argument {place + 1}"
@@ -389,6 +390,8 @@ def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> 
     if not shown.module:
         return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
     roles = exercise.roles(*outcome.case.construct)
+    if isinstance(roles[0], Block):
+        return _about_blocks(roles, shown)
     wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
     looked = f"The check looked for these projections: {wanted}."
     if not shown.parameters:
@@ -400,4 +403,20 @@ def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> 
     return (
         f"{looked} It saw: {found}. "
         f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
+    )
+
+
+def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
+    """What a layer or a model has too little or too much of, and how to say which parameter is which."""
+    if not shown.parameters:
+        return "No parameter is registered at all."
+    counted = "; ".join(
+        f"{each.what}: {each.found} found, {each.wanted} wanted{' (one is used again)' if each.shared else ''}"
+        for each in shown.troubles
+    )
+    found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)
+    example = next(iter(wanted[-1].shapes()))
+    return (
+        f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "
+        f'It saw: {found}. If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'
     )

@@ -1,0 +1,366 @@
+"""09.3: attention moves, the feed-forward network thinks, both write into one stream."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, last_row, sections, silent, with_heads
+from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.known_answers import right, usual_mistakes, wrong
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from transformer_ref.model import encoder
+
+NORM, EPSILON, FEED, RESIDUAL, PLACEMENT, LAYER = sections("norm epsilon feed residual placement layer")
+
+
+class EncoderLayer(encoder.EncoderLayer):
+    """Self-attention and the feed-forward network, each with its residual and its norm."""
+
+    def __init__(self, d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> None:
+        super().__init__(d, h, d_ff, dropout, norm_first)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().forward(x, mask).output
+
+
+def parts(d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> tuple[Block, ...]:
+    return (
+        Block("attention", "attention", (d, h)),
+        Block("feed-forward", "feed-forward", (d, d_ff)),
+        Block("norm 1", "norm", (d,)),
+        Block("norm 2", "norm", (d,)),
+    )
+
+
+def inputs(
+    g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_first: bool = False, dropout: float = 0.0,
+    dtype: torch.dtype = torch.float32,
+) -> Case:  # fmt: skip
+    made = (D, h, d_ff, dropout, norm_first)
+    return Case((1.5 * normal(g, B, T, D, dtype=dtype) + 0.5,), construct=made, weights=drawn(g, parts(*made), dtype))
+
+
+def before(g: torch.Generator, *sizes: int, dtype: torch.dtype = torch.float32) -> Case:
+    return inputs(g, *sizes, norm_first=True, dtype=dtype)
+
+
+def masked(g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_first: bool, *axes: str) -> Case:
+    """axes: of the mask, by name; the others have size 1 or are left out in front. Every word may look at one at least."""
+    case = inputs(g, B, T, D, h, d_ff, norm_first)
+    sizes = {"B": B, "h": h, "Tq": T, "Tk": T, "1": 1}
+    mask = torch.rand([sizes[axis] for axis in axes], generator=g) < 0.6
+    mask[..., 0], mask[..., -1] = True, False
+    return Case((*case.arguments, mask), construct=case.construct, weights=case.weights)
+
+
+def far_away(g: torch.Generator) -> Case:
+    """One number of every word is 100,000,000: what is added to it needs all digits."""
+    case = before(g, 2, 3, 8, 4, 10, dtype=torch.float64)
+    case.arguments[0][..., 0] += FAR
+    return case
+
+
+def nothing_added(norm_first: bool) -> Case:
+    """Sub-layers that answer with zeros, for the numbers that are done by hand."""
+    made = (4, 2, 6, 0.0, norm_first)
+    return Case((torch.stack([WORKED, WORKED.flip(0) + 3])[None],), construct=made, weights=silent(parts(*made)))
+
+
+RIGHT = with_heads("""
+    class EncoderLayer(nn.Module):
+        def __init__(self, d, h, d_ff, dropout, norm_first):
+            super().__init__()
+            self.norm_first = norm_first
+            self.attention = Heads(d, h)
+            self.widen, self.narrow = nn.Linear(d, d_ff), nn.Linear(d_ff, d)
+            self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+            self.drop = nn.Dropout(dropout)
+
+        def think(self, x):
+            return self.narrow(torch.relu(self.widen(x)))
+
+        def forward(self, x, mask=None):
+            if self.norm_first:
+                seen = self.norm1(x)
+                x = x + self.drop(self.attention(seen, seen, mask))
+                seen = self.norm2(x)
+                x = x + self.drop(self.think(seen))
+            else:
+                x = self.norm1(x + self.drop(self.attention(x, x, mask)))
+                x = self.norm2(x + self.drop(self.think(x)))
+            return x
+""")
+PRE_1, PRE_2 = "x = x + self.drop(self.attention(seen, seen, mask))", "x = x + self.drop(self.think(seen))"
+POST_1, POST_2 = "x = self.norm1(x + self.drop(self.attention(x, x, mask)))", "x = self.norm2(x + self.drop(self.think(x)))"
+SEEN_1, SEEN_2 = "seen = self.norm1(x)", "seen = self.norm2(x)"
+NORMS, DROP = "self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)", "self.drop = nn.Dropout(dropout)"
+MAPS = "self.widen, self.narrow = nn.Linear(d, d_ff), nn.Linear(d_ff, d)"
+THINK = "return self.narrow(torch.relu(self.widen(x)))"
+FORWARD = RIGHT[RIGHT.index("        if self.norm_first:") :].rstrip("\n")
+
+
+def forward(source: str):
+    """The answer with another body of forward."""
+    return RIGHT.but(FORWARD.lstrip(), "\n" + source)
+
+
+EXERCISE = Exercise(
+    id="encoder-layer", number="09.3", difficulty=3, minutes=30, visible_points=2, hidden_points=5,
+    reference=EncoderLayer, roles=parts, section=LAYER, forbidden=LIBRARY,
+    probes=(
+        visible("nothing is added, pre-norm", nothing_added(True)),
+        visible("nothing is added, post-norm", nothing_added(False)),
+        visible("post-norm, 2 sentences of 4 words", inputs, 2, 4, 6, 3, 10),
+        visible("pre-norm, 2 sentences of 4 words", before, 2, 4, 6, 3, 10),
+        visible("a mask", masked, 2, 4, 6, 3, 10, False, "B", "1", "1", "Tk"),
+        visible("dropout 0.5, in evaluation", inputs, 2, 3, 6, 2, 8, dropout=0.5),
+        *usual_probes(before, other=(3, 5, 8, 2, 10), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
+        hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, also="gradients", says="post-norm, as in the paper"),
+        hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, says="post-norm, as in the paper"),
+        hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk", says="broadcasts to (B, h, T, T)"),
+        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, also="training", says="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, also="training", says="With dropout 1 nothing is added in training"),
+    ),
+    wrong=(
+        wrong("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
+                  POST_1, POST_1.replace("x + ", "")).but(POST_2, POST_2.replace("x + ", "")), RESIDUAL,
+              """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x plus what it
+              says. When it says nothing, x has to come through.""", quotes=last_row),
+        wrong("no residual around attention", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
+              "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a residual.", quotes=last_row),
+        wrong("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
+                  POST_2, POST_2.replace("x + ", "")), RESIDUAL,
+              "x is not added to what the feed-forward network says. Both sub-layers have a residual.", quotes=last_row),
+        wrong("residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")), RESIDUAL,
+              """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours came back
+              normed. The sub-layer reads the normed x, the sum is made with x.""", quotes=last_row),
+        wrong("norm before the sum", RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
+                  POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
+              """In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is
+              norm(x + f(x)).""", quotes=last_row),
+        wrong("norm after the sum in pre-norm", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(SEEN_1).without(SEEN_2).but(
+                  PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
+              "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and the sum is left as it is.", quotes=last_row),
+        wrong("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
+              "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says.", quotes=last_row),
+        wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
+              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer.", quotes=last_row),
+        wrong("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
+                  PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
+              "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is.", quotes=last_row),
+        wrong("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
+              "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
+        wrong("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
+              "There is one norm. Two are wanted: each of the two sub-layers has its own."),
+        wrong("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
+              "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
+        wrong("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM,
+              "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here both are wanted."),
+        wrong("mask ignored", RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
+              "The mask was not handed on to attention: pads are looked at as if they were words.", quotes=last_row),
+        wrong("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
+              "The mask was turned on its way to attention. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite).", quotes=last_row),
+        wrong("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
+              "mask may be left out: then everybody may look everywhere. Give it the default None."),
+        wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
+              """Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout
+              knows by itself.""", quotes=last_row),
+        wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
+              """Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is
+              added."""),
+        wrong("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2, "x = self.drop(x + self.think(seen))").but(
+                  POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2, "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
+              """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the
+              stream is left alone."""),
+        wrong("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
+                  POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
+              "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
+        wrong("dropout on the feed-forward network alone", RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
+                  POST_1, "x = self.norm1(x + self.attention(x, x, mask))"), LAYER,
+              "In training what attention says is not dropped. Both sub-layers' words are."),
+        wrong("feed-forward first", forward("""
+            if self.norm_first:
+                x = x + self.drop(self.think(self.norm1(x)))
+                seen = self.norm2(x)
+                return x + self.drop(self.attention(seen, seen, mask))
+            x = self.norm1(x + self.drop(self.think(x)))
+            return self.norm2(x + self.drop(self.attention(x, x, mask)))"""), LAYER,
+              "The sub-layers are in the wrong order: words listen to each other first, then each thinks.", quotes=last_row),
+        wrong("side by side", forward("""
+            if self.norm_first:
+                seen, again = self.norm1(x), self.norm2(x)
+                return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
+            heard = self.norm1(x + self.drop(self.attention(x, x, mask)))
+            return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
+              """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It reads what the
+              words are after attention.""", quotes=last_row),
+        wrong("x as it came in added at the end", RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2, "x = came + self.drop(self.think(seen))").but(
+                  POST_1, "came = x\n            " + POST_1).but(POST_2, "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
+              "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the x of now.", quotes=last_row),
+        wrong("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
+              "The feed-forward network was left out, and with it the second norm.", quotes=last_row),
+        wrong("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
+              "Attention was left out, and with it a norm. Words have to hear each other first.", quotes=last_row),
+        wrong("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
+              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there.", quotes=last_row),
+        wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
+              "Between the two maps stands a GELU. Here it is ReLU, as in the paper.", quotes=last_row),
+        wrong("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
+              "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two.", quotes=last_row),
+        wrong("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
+              "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention reads one thing.", quotes=last_row),
+        wrong("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
+              "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does.", quotes=last_row),
+        wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
+              "The layer is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=last_row),
+        wrong("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
+              "Attention works as one head, whatever h says. Hand h on.", quotes=last_row),
+        wrong("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
+              "The norms have another eps than 0.00001, which nn.LayerNorm has by itself.", quotes=last_row),
+        wrong("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.g, self.b = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
+
+    def forward(self, x):
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * self.g + self.b
+
+
+class EncoderLayer'''), NORM, "The layer is built right, but its norms divide the squares by D - 1. Layer norm divides by D (09.1).", quotes=last_row),
+        wrong("attention without biases", RIGHT.but("self.attention = Heads(d, h)", "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = self.attention.W_v.bias = self.attention.W_o.bias = None"), LAYER,
+              "The projections of attention have no biases. Here they have, as those of the feed-forward network."),
+        wrong("feed-forward without biases", RIGHT.but("nn.Linear(d, d_ff), nn.Linear(d_ff, d)", "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
+              "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
+        wrong("the weights returned too", RIGHT.ending_in(", None"), LAYER,
+              "Two things came back. forward returns the words alone, (B, T, D)."),
+        wrong("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
+              "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential shows them."),
+        wrong("maps made in forward", RIGHT.without(MAPS).but(THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * x.shape[-1])(x)))"), LAYER,
+              "The feed-forward network has no parameters of its own: layers that are made in forward are new at each call. Make them once, in the constructor."),
+        wrong("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"), FEED,
+              "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
+        *usual_mistakes(RIGHT, arguments="x", detached=LAYER, float32=LAYER, squeezed=LAYER, viewed=LAYER),
+    ),
+    right=(
+        right("written out", RIGHT),
+        right("the library's attention, batch first", """
+            class EncoderLayer(nn.Module):
+                def __init__(self, d, h, d_ff, dropout, norm_first):
+                    super().__init__()
+                    self.mha = nn.MultiheadAttention(d, h, batch_first=True)
+                    self.ff = nn.Sequential(nn.Linear(d, d_ff), nn.ReLU(), nn.Linear(d_ff, d))
+                    self.norms = nn.ModuleList([nn.LayerNorm(d), nn.LayerNorm(d)])
+                    self.p, self.pre, self.h = dropout, norm_first, h
+
+                def attend(self, x, mask):
+                    B, T, _ = x.shape
+                    if mask is not None:
+                        mask = ~mask.expand(B, self.h, T, T).reshape(B * self.h, T, T)
+                    return self.mha(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+                def forward(self, x, mask=None):
+                    for norm, f in zip(self.norms, (lambda y: self.attend(y, mask), self.ff)):
+                        drop = lambda y: F.dropout(y, self.p, self.training)
+                        x = x + drop(f(norm(x))) if self.pre else norm(x + drop(f(x)))
+                    return x
+        """),
+        right("a residual as a module", """
+            class Residual(nn.Module):
+                def __init__(self, size, dropout, before):
+                    super().__init__()
+                    self.norm, self.dropout, self.before = nn.LayerNorm(size), nn.Dropout(dropout), before
+
+                def forward(self, x, sublayer):
+                    if self.before:
+                        return x + self.dropout(sublayer(self.norm(x)))
+                    return self.norm(x + self.dropout(sublayer(x)))
+
+            class Attention(nn.Module):
+                def __init__(self, d, h):
+                    super().__init__()
+                    self.h = h
+                    self.qkv = nn.Linear(d, 3 * d)
+                    self.out = nn.Linear(d, d)
+
+                def forward(self, x, mask):
+                    B, T, D = x.shape
+                    q, k, v = self.qkv(x).view(B, T, 3, self.h, D // self.h).permute(2, 0, 3, 1, 4)
+                    z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+                    return self.out(z.transpose(1, 2).reshape(B, T, D))
+
+            class EncoderLayer(nn.Module):
+                def __init__(self, d, h, d_ff, dropout, norm_first):
+                    super().__init__()
+                    self.one, self.two = Residual(d, dropout, norm_first), Residual(d, dropout, norm_first)
+                    self.attention = Attention(d, h)
+                    self.thinking = nn.Sequential(nn.Linear(d, d_ff), nn.ReLU(), nn.Linear(d_ff, d))
+
+                def forward(self, x, mask=None):
+                    x = self.one(x, lambda y: self.attention(y, mask))
+                    return self.two(x, self.thinking)
+        """),
+        right("bare parameters and functions of 09.1 and 09.2", RIGHT.but(MAPS, """
+            self.W1 = nn.Parameter(torch.randn(d, d_ff) / d ** 0.5)
+            self.b1 = nn.Parameter(torch.zeros(d_ff))
+            self.W2 = nn.Parameter(torch.randn(d_ff, d) / d_ff ** 0.5)
+            self.b2 = nn.Parameter(torch.zeros(d))""").but(NORMS, """
+            self.g_one = nn.Parameter(torch.ones(d))
+            self.s_one = nn.Parameter(torch.zeros(d))
+            self.g_two = nn.Parameter(torch.ones(d))
+            self.s_two = nn.Parameter(torch.zeros(d))""").but(THINK, "return torch.relu(x @ self.W1 + self.b1) @ self.W2 + self.b2").but(
+            "def think(self, x):", '''def norm(self, x, g, b):
+        m = x.mean(-1, keepdim=True)
+        v = x.var(-1, keepdim=True, unbiased=False)
+        return (x - m) / (v + 1e-5).sqrt() * g + b
+
+    def norm1(self, x):
+        return self.norm(x, self.g_one, self.s_one)
+
+    def norm2(self, x):
+        return self.norm(x, self.g_two, self.s_two)
+
+    def think(self, x):''')),
+        right("every head a module", """
+            class Head(nn.Module):
+                def __init__(self, d, d_k):
+                    super().__init__()
+                    self.q, self.k, self.v = nn.Linear(d, d_k), nn.Linear(d, d_k), nn.Linear(d, d_k)
+
+                def forward(self, x, mask):
+                    s = self.q(x) @ self.k(x).mT / self.k.out_features ** 0.5
+                    s = s if mask is None else s.masked_fill(mask.logical_not(), -1e9)
+                    return s.softmax(-1) @ self.v(x)
+
+            class EncoderLayer(nn.Module):
+                def __init__(self, d, h, d_ff, dropout, norm_first):
+                    super().__init__()
+                    self.heads = nn.ModuleList(Head(d, d // h) for _ in range(h))
+                    self.join = nn.Linear(d, d)
+                    self.up, self.down = nn.Linear(d, d_ff), nn.Linear(d_ff, d)
+                    self.ln_a, self.ln_b = nn.LayerNorm(d), nn.LayerNorm(d)
+                    self.drop_a, self.drop_b = nn.Dropout(dropout), nn.Dropout(dropout)
+                    self.pre = norm_first
+
+                def listen(self, x, mask):
+                    full = None if mask is None else mask.expand(x.shape[0], len(self.heads), x.shape[1], x.shape[1])
+                    said = [head(x, None if full is None else full[:, i]) for i, head in enumerate(self.heads)]
+                    return self.join(torch.cat(said, dim=-1))
+
+                def forward(self, x, mask=None):
+                    if not self.pre:
+                        x = self.ln_a(x + self.drop_a(self.listen(x, mask)))
+                        return self.ln_b(x + self.drop_b(self.down(self.up(x).clamp(min=0))))
+                    x = x + self.drop_a(self.listen(self.ln_a(x), mask))
+                    return x + self.drop_b(self.down(self.up(self.ln_b(x)).clamp(min=0)))
+        """),
+        right("norms made second, used first", RIGHT.but(NORMS, "self.norm2, self.norm1 = nn.LayerNorm(d), nn.LayerNorm(d)")),
+        right("dropout inside as well", RIGHT.but("torch.relu(self.widen(x))", "self.drop(torch.relu(self.widen(x)))")),
+        right("bare square matrices", RIGHT.but(MAPS, MAPS).but("self.W_q = nn.Linear(width, width)", """
+            self.W_q = nn.Parameter(torch.randn(width, width))
+            self.b_q = nn.Parameter(torch.zeros(width))""").but("self.W_q(asking)", "asking @ self.W_q + self.b_q")),
+    ),
+    hints=(
+        "which two sub-layers are there, and what does each of them read? Where does x itself go?",
+        "everything stays (B, T, D): attention reads (B, T, D) and says (B, T, D); the feed-forward network is d_ff wide inside.",
+        "post-norm: x = norm(x + dropout(sub-layer(x))), twice, attention first. Pre-norm: x = x + dropout(sub-layer(norm(x))).",
+    ),
+)  # fmt: skip

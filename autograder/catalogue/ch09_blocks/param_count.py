@@ -1,0 +1,192 @@
+"""09.6: how many numbers a Transformer learns."""
+
+import torch
+
+from autograder.catalogue.ch09_blocks.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import hidden, visible
+from transformer_ref.config import ModelConfig
+
+COUNT, DECODER, ENDS = sections("count decoder ends")
+PAPER = ModelConfig(37_000, 37_000, tie_embeddings=True)  # the base model of Vaswani et al. 2017, one table
+
+
+def param_count(cfg: ModelConfig) -> int:
+    """Layers, tables and, in pre-norm, two last norms."""
+    D, F = cfg.d_model, cfg.d_ff
+    attention, feed_forward, norm = 4 * (D * D + D), 2 * D * F + F + D, 2 * D
+    encoder = cfg.encoder_layers * (attention + feed_forward + 2 * norm)
+    decoder = cfg.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    tables = cfg.target_vocabulary if cfg.tie_embeddings else cfg.source_vocabulary + 2 * cfg.target_vocabulary
+    return encoder + decoder + (2 * norm if cfg.norm_first else 0) + tables * D
+
+
+def drawn(g: torch.Generator, tied: bool, norm_first: bool, heads: int | None = None) -> Case:
+    """Sizes unlike one another."""
+    numbers = [int(torch.randint(0, 9, (), generator=g)) for _ in range(7)]
+    heads = heads or 3 + numbers[0]
+    source = 101 + numbers[1]
+    return Case((ModelConfig(
+        source, source if tied else 211 + numbers[2], d_model=heads * (13 + numbers[3]), heads=heads,
+        encoder_layers=2 + numbers[4], decoder_layers=12 + numbers[5], d_ff=301 + numbers[6], norm_first=norm_first,
+        tie_embeddings=tied, max_length=77,
+    ),))  # fmt: skip
+
+
+def counted(evidence: Evidence) -> str:
+    return f"You counted {evidence.got:,} where there are {evidence.expected:,}."
+
+
+RIGHT = answer("""
+    def param_count(cfg):
+        D, F = cfg.d_model, cfg.d_ff
+        attention = 4 * D * D + 4 * D
+        feed_forward = D * F + F + F * D + D
+        norm = 2 * D
+        encoder = attention + feed_forward + 2 * norm
+        decoder = 2 * attention + feed_forward + 3 * norm
+        tables = cfg.target_vocabulary * D
+        if not cfg.tie_embeddings:
+            tables = cfg.source_vocabulary * D + 2 * cfg.target_vocabulary * D
+        last = 2 * norm if cfg.norm_first else 0
+        return cfg.encoder_layers * encoder + cfg.decoder_layers * decoder + tables + last
+""")
+ATTENTION, FF, NORM = "attention = 4 * D * D + 4 * D", "feed_forward = D * F + F + F * D + D", "norm = 2 * D"
+ENCODER, DECODING = "encoder = attention + feed_forward + 2 * norm", "decoder = 2 * attention + feed_forward + 3 * norm"
+UNTIED, LAST = "tables = cfg.source_vocabulary * D + 2 * cfg.target_vocabulary * D", "last = 2 * norm if cfg.norm_first else 0"
+SUM = "return cfg.encoder_layers * encoder + cfg.decoder_layers * decoder + tables + last"
+
+EXERCISE = Exercise(
+    id="param-count", number="09.6", difficulty=1, minutes=12, visible_points=1, hidden_points=2,
+    reference=param_count, section=COUNT,
+    probes=(
+        visible("the paper's base model, one table of 37,000", Case((PAPER,))),
+        visible("small, pre-norm, three tables", Case((ModelConfig(
+            11, 13, d_model=6, heads=3, encoder_layers=2, decoder_layers=3, d_ff=10, norm_first=True),))),
+        hidden("post-norm, one table", drawn, True, False, says="tie_embeddings: one table"),
+        hidden("pre-norm, one table", drawn, True, True, says="norm_first"),
+        hidden("post-norm, three tables", drawn, False, False, says="three tables"),
+        hidden("one head", drawn, False, True, 1, says="heads"),
+        hidden("the smallest", Case((ModelConfig(3, 3, d_model=1, heads=1, encoder_layers=1, decoder_layers=1, d_ff=1),)), says="three tables"),
+    ),
+    omits={"a batch of one": "there is no batch", "a length of one": "there is no sequence", "a second call": "the numbers of a config leave nothing to keep",
+           "precision": "a config's sizes are small whole numbers", "falsy values": "a config is one value", "repeated items": "there is no list"},
+    wrong=(
+        wrong("decoder layers as encoder layers", RIGHT.but(DECODING, "decoder = encoder"), DECODER,
+              "Decoder layers were counted as encoder layers. A decoder layer has two attentions, and three norms.", counted),
+        wrong("two norms in a decoder layer", RIGHT.but("feed_forward + 3 * norm", "feed_forward + 2 * norm"), DECODER,
+              "A decoder layer was given two norms. It has three sub-layers, each with its own.", counted),
+        wrong("the second attention forgotten", RIGHT.but("2 * attention +", "attention +"), DECODER,
+              "A decoder layer was given one attention. It has two: one to itself and one to the source.", counted),
+        wrong("cross-attention without queries", RIGHT.but("2 * attention +", "2 * attention - D * D - D +"), DECODER,
+              "The second attention of a decoder layer was given three projections. It has all four.", counted),
+        wrong("no norms", RIGHT.but(NORM, "norm = 0"), COUNT, "The norms were left out: each has D scales and D shifts.", counted),
+        wrong("norms with a scale alone", RIGHT.but(NORM, "norm = D"), COUNT, "A norm was counted as D numbers. It has D scales and D shifts.", counted),
+        wrong("norms of two numbers", RIGHT.but(NORM, "norm = 2"), COUNT, "A norm was counted as two numbers. Every feature has a scale and a shift of its own.", counted),
+        wrong("no biases at all", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F"), COUNT,
+              "The biases were left out, of attention and of the feed-forward networks.", counted),
+        wrong("no attention biases", RIGHT.but(ATTENTION, "attention = 4 * D * D"), COUNT,
+              "The biases of attention were left out: D for each of the four projections.", counted),
+        wrong("no feed-forward biases", RIGHT.but(FF, "feed_forward = 2 * D * F"), COUNT,
+              "The biases of the feed-forward networks were left out: d_ff after the first map, D after the second.", counted),
+        wrong("neither biases nor norms", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F").but(NORM, "norm = 0"), COUNT,
+              "You counted the matrices alone. Biases and norms are learned as well.", counted),
+        wrong("feed-forward biases of one size", RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT,
+              "Both biases of a feed-forward network were counted as d_ff numbers. The second map ends in D numbers.", counted),
+        wrong("one map in the feed-forward network", RIGHT.but(FF, "feed_forward = D * F + F"), COUNT,
+              "A feed-forward network was counted as one map. There is one back to D as well.", counted),
+        wrong("three projections", RIGHT.but(ATTENTION, "attention = 3 * D * D + 3 * D"), COUNT,
+              "An attention was given three projections. There is a fourth, W_O.", counted),
+        wrong("projections times the heads", RIGHT.but(ATTENTION, "attention = cfg.heads * (4 * D * D + 4 * D)"), COUNT,
+              "The projections were multiplied by the number of heads. The heads *share* them (06.4).", counted),
+        wrong("one head's projections", RIGHT.but(ATTENTION, "attention = 4 * D * (D // cfg.heads) + 4 * (D // cfg.heads)"), COUNT,
+              "One head's share of the projections was counted. All heads together fill D by D.", counted),
+        wrong("three tables though tied", RIGHT.but("if not cfg.tie_embeddings:", "if True:"), ENDS,
+              "The table was counted three times though tie_embeddings is on: source, target and output are one and the same.", counted),
+        wrong("two tables though tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 2 * cfg.target_vocabulary * D\n"), ENDS,
+              "With tie_embeddings there is one table, for source, target and output together. You counted two.", counted),
+        wrong("always tied", RIGHT.but("if not cfg.tie_embeddings:", "if False:"), ENDS,
+              "tie_embeddings is off in this config: then source, target and output have a table each.", counted),
+        wrong("the output's matrix forgotten", RIGHT.but("+ 2 * cfg.target", "+ cfg.target"), ENDS,
+              "Without tie_embeddings there are three tables: you left one of target and output out.", counted),
+        wrong("the output from the source's words", RIGHT.but("cfg.source_vocabulary * D + 2 * cfg.target_vocabulary", "2 * cfg.source_vocabulary * D + cfg.target_vocabulary"), ENDS,
+              "The output scores the *target* vocabulary; you gave it the source's.", counted),
+        wrong("no tables", RIGHT.but(" + tables + last", " + last"), ENDS, "The tables of embeddings were left out. They are learned.", counted),
+        wrong("positions counted", RIGHT.but(" + tables", " + tables + cfg.max_length * D"), ENDS,
+              "The positions were counted. Sinusoids are computed; nobody learns them.", counted),
+        wrong("positions counted on both sides", RIGHT.but(" + tables", " + tables + 2 * cfg.max_length * D"), ENDS,
+              "The positions were counted, twice. Sinusoids are computed; nobody learns them.", counted),
+        wrong("an output bias", RIGHT.but(" + tables", " + tables + cfg.target_vocabulary"), ENDS,
+              "A bias was counted at the output. There is none there.", counted),
+        wrong("no last norms", RIGHT.but(LAST, "last = 0"), COUNT,
+              "In pre-norm each of the two stacks ends in a norm of its own: 4 D numbers are missing.", counted),
+        wrong("one last norm", RIGHT.but(LAST, "last = norm if cfg.norm_first else 0"), COUNT,
+              "One last norm was counted. In pre-norm both stacks end in one.", counted),
+        wrong("last norms always", RIGHT.but(LAST, "last = 2 * norm"), COUNT,
+              "Last norms were counted in post-norm, whose layers end in a norm already.", counted),
+        wrong("one layer each", RIGHT.but(SUM, "return encoder + decoder + tables + last"), COUNT,
+              "One layer of each kind was counted; there are encoder_layers and decoder_layers of them.", counted),
+        wrong("as many decoder layers as encoder layers", RIGHT.but("cfg.decoder_layers * decoder", "cfg.encoder_layers * decoder"), COUNT,
+              "The decoder was given encoder_layers layers. It has decoder_layers.", counted),
+        wrong("the encoder alone", RIGHT.but("cfg.encoder_layers * encoder + cfg.decoder_layers * decoder", "cfg.encoder_layers * encoder"), COUNT,
+              "The decoder was left out.", counted),
+        wrong("d_ff taken as four times D", RIGHT.but("cfg.d_model, cfg.d_ff", "cfg.d_model, 4 * cfg.d_model"), COUNT,
+              "Your feed-forward networks are 4 D wide inside, whatever d_ff says. In the paper's model it is the same.", counted),
+        wrong("a float", RIGHT.ending_in(" / 1"), COUNT,
+              "The number is right, but it came as a float. A count is a whole number."),
+        wrong("a tensor", RIGHT.ending_in(" + torch.tensor(0)"), COUNT, "A tensor came back. A plain whole number is asked for."),
+        wrong("a text", RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT, "A text came back. Return the number itself."),
+    ),
+    right=(
+        right("part by part", RIGHT),
+        right("layers of the library on no device", """
+            def param_count(cfg):
+                count = lambda module: sum(p.numel() for p in module.parameters())
+                with torch.device("meta"):
+                    sizes = (cfg.d_model, cfg.heads, cfg.d_ff)
+                    layers = cfg.encoder_layers * count(nn.TransformerEncoderLayer(*sizes))
+                    layers += cfg.decoder_layers * count(nn.TransformerDecoderLayer(*sizes))
+                    tables = [nn.Embedding(cfg.target_vocabulary, cfg.d_model)]
+                    if not cfg.tie_embeddings:
+                        tables += [nn.Embedding(cfg.source_vocabulary, cfg.d_model), nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)]
+                    norms = [nn.LayerNorm(cfg.d_model) for _ in range(2 * cfg.norm_first)]
+                return layers + sum(map(count, tables + norms))
+        """),
+        right("linear by linear", """
+            def param_count(cfg):
+                linear = lambda i, o: i * o + o
+                d, total = cfg.d_model, 0
+                for attentions, layers in ((1, cfg.encoder_layers), (2, cfg.decoder_layers)):
+                    for _ in range(layers):
+                        total += attentions * 4 * linear(d, d) + linear(d, cfg.d_ff) + linear(cfg.d_ff, d) + (attentions + 1) * 2 * d
+                vocabularies = [cfg.source_vocabulary, cfg.target_vocabulary, cfg.target_vocabulary]
+                total += d * (vocabularies[0] if cfg.tie_embeddings else sum(vocabularies))
+                return total + int(cfg.norm_first) * 4 * d
+        """),
+        right("head by head", """
+            def param_count(cfg):
+                D, d_head = cfg.d_model, cfg.d_head
+                attention = cfg.heads * 3 * (D * d_head + d_head) + D * D + D
+                thinking = 2 * D * cfg.d_ff + cfg.d_ff + D
+                layers = cfg.encoder_layers * (attention + thinking + 4 * D) + cfg.decoder_layers * (2 * attention + thinking + 6 * D)
+                ends = {True: cfg.source_vocabulary, False: cfg.source_vocabulary + cfg.target_vocabulary * 2}[cfg.tie_embeddings]
+                return layers + ends * D + (4 * D if cfg.norm_first else 0)
+        """),
+        right("the fields as a dictionary", """
+            from dataclasses import asdict
+
+            def param_count(cfg):
+                c = asdict(cfg)
+                D, F, N, M = c["d_model"], c["d_ff"], c["encoder_layers"], c["decoder_layers"]
+                total = (N + 2 * M) * 4 * D * (D + 1) + (N + M) * (2 * D * F + F + D) + (2 * N + 3 * M) * 2 * D
+                total += D * (c["target_vocabulary"] if c["tie_embeddings"] else c["source_vocabulary"] + 2 * c["target_vocabulary"])
+                return total + (c["norm_first"] and 4 * D)
+        """),
+    ),
+    hints=(
+        "write down every part that has a matrix, a bias, a scale or a shift, once for the encoder's layer and once for the decoder's.",
+        "attention 4 (D D + D); feed-forward D d_ff + d_ff + d_ff D + D; norm 2 D. Encoder layer: 1, 1 and 2 of them; decoder layer: 2, 1 and 3.",
+        "encoder_layers times the one, decoder_layers times the other; plus one table, or three; in pre-norm plus two last norms.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""What the exercises of chapter 09 share."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Block, Evidence
+from autograder.catalogue.known_answers import Answer, answer
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import normal
+from autograder.catalogue.quotes import row, sizes
+from autograder.catalogue.sections import of_chapter
+
+sections = of_chapter("09")
+
+WORKED = torch.tensor([2.0, 4.0, 4.0, 6.0])  # mean 4, variance 2
+LIBRARY = (
+    "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder", "Transformer",
+)  # fmt: skip
+
+
+def drawn(g: torch.Generator, blocks: Sequence[Block], dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
+    """A weight for each role, of sizes at which the numbers of the stream stay near 1; no scale is 1 and no shift 0."""
+    weights = {}
+    for block in blocks:
+        for role, shape in block.shapes().items():
+            if len(shape) == 2:
+                weights[role] = normal(g, *shape) / min(shape) ** 0.5
+            else:
+                weights[role] = 0.3 * normal(g, *shape) + (1.0 if role.endswith(".scale") else 0.0)
+    return {role: weight.to(dtype) for role, weight in weights.items()}
+
+
+def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
+    """Weights under which sub-layers answer with zeros and norms do nothing but normalize."""
+    shapes = {role: shape for block in blocks for role, shape in block.shapes().items()}
+    return {role: torch.ones(shape) if role.endswith(".scale") else torch.zeros(shape) for role, shape in shapes.items()}
+
+
+def last_row(evidence: Evidence) -> str:
+    """The first word's last numbers, as they are and as they should be."""
+    if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
+        return sizes(evidence)
+    got, wanted = (tensor.flatten(0, -2)[0][:4] for tensor in (evidence.got, evidence.expected))
+    return f"The first word comes back as {row(got)}; it should be {row(wanted)}."
+
+
+def first_number(evidence: Evidence) -> str:
+    """The first number that is off, as it is and as it should be."""
+    got, wanted = evidence.got.flatten(), evidence.expected.flatten()
+    place = int((got - wanted).abs().nan_to_num(nan=1e9).argmax())
+    return f"You returned {number(got[place])} where {number(wanted[place])} belongs."
+
+
+HEADS = answer("""
+    class Heads(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads = heads
+            self.W_q = nn.Linear(width, width)
+            self.W_k = nn.Linear(width, width)
+            self.W_v = nn.Linear(width, width)
+            self.W_o = nn.Linear(width, width)
+
+        def cut(self, x):
+            return x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+        def forward(self, asking, asked, mask):
+            q, k, v = self.cut(self.W_q(asking)), self.cut(self.W_k(asked)), self.cut(self.W_v(asked))
+            scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+            if mask is not None:
+                scores = scores.masked_fill(~mask, float("-inf"))
+            shares = torch.softmax(scores, dim=-1)
+            return self.W_o((shares @ v).transpose(1, 2).reshape(asking.shape))
+
+
+""")
+
+
+def with_heads(source: str) -> Answer:
+    """An answer that has multi-head attention, as the notebook hands it out, beside its own class."""
+    return answer(f"{HEADS}\n\n{answer(source)}")

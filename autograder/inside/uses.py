@@ -1,0 +1,55 @@
+"""In which order a module's forward uses its parameters: the order of its sub-layers, whatever they are called."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+MOST = 5_000  # uses that are noted
+TURNED = ("T", "mT", "H", "mH", "data")  # attributes of a tensor that are a use of it; others only ask about it
+
+
+class _Uses(TorchFunctionMode):
+    """Notes the parameters among the arguments of whatever is called."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        super().__init__()
+        self._names = names
+        self.seen: list[str] = []
+
+    def __torch_function__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        asks = getattr(function, "__name__", "") == "__get__"
+        if not asks or getattr(getattr(function, "__self__", None), "__name__", "") in TURNED:
+            self._note((*args, *(kwargs or {}).values()))
+        return function(*args, **(kwargs or {}))
+
+    def _note(self, values: Any) -> None:
+        for value in values:
+            if isinstance(value, (list, tuple)):
+                self._note(value)
+            elif id(value) in self._names and len(self.seen) < MOST:
+                self.seen.append(self._names[id(value)])
+
+
+def in_order(module: nn.Module, example: tuple) -> list[str]:
+    """Names of the parameters in the order of use, each as often as it is used; none where the forward stops."""
+    watch = _Uses({id(parameter): name for name, parameter in module.named_parameters()})
+    before = module.training
+    module.eval()
+    try:
+        with torch.no_grad(), watch:
+            module(*example)
+    except Exception:  # it will stop there again when it is asked
+        return []
+    finally:
+        module.train(before)
+    return watch.seen
+
+
+def ones(module: nn.Module) -> list[str]:
+    """Names of the vectors that begin as ones: the scales of norms."""
+    return [
+        name for name, p in module.named_parameters() if p.numel() == max(p.shape, default=1) and bool((p == 1).all())
+    ]
