@@ -233,7 +233,7 @@ EXERCISE = Exercise(
               """In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. Yours have
               none."""),
         wrong("one last norm", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.Identity()"), PLACEMENT,
-              "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. A norm is missing."),
+              "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. One is missing, or was made and never used."),
         wrong("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
               "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
@@ -267,10 +267,6 @@ EXERCISE = Exercise(
               "The target's ids were looked up in the source's table. Each language has its own, unless they are tied."),
         wrong("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
               "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
-        wrong("the memory before the last norm", RIGHT.but(AFTER_ENCODER, "return x, seen"), PLACEMENT,
-              "A last norm was made and never used: in pre-norm both stacks end in one."),
-        wrong("the last norm of the decoder not used", RIGHT.but(AFTER_DECODER, "return y"), PLACEMENT,
-              "In pre-norm the decoder's stream went into the output without its last norm."),
         wrong("as many decoder layers as encoder layers", RIGHT.but("range(cfg.decoder_layers)", "range(cfg.encoder_layers)"), STACK,
               "The decoder was given cfg.encoder_layers layers. It has cfg.decoder_layers."),
         wrong("one layer each", RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
