@@ -87,7 +87,8 @@
           svg("polygon", { points: `${tip.join()} ${side(6)} ${side(-6)}`, style: `fill:${color}` }));
         if (bad) stage.append(label((x + end) / 2 + 12, (ROWS.reads + ROWS.says) / 2, "✗", { "font-size": 20, "font-weight": 700 }));
       }
-      const moving = svg("g", { class: "handle", "data-row": "reads" });
+      const hold = svg("rect", { x: FIRST, y: ROWS.reads - 22, width: T * CELL, height: 34, fill: "transparent" }); // between words, too
+      const moving = svg("g", { class: "handle", "data-row": "reads" }, hold);
       for (let at = 0; at < T; at++) {
         stage.append(box(at, "says", mode === "training" || at <= place ? ANSWERS[at] : "?", at === place, "var(--edge)"));
         moving.append(box(at, "reads", written(at) ? word(at) : "", seen.includes(at), "var(--edge)"));
