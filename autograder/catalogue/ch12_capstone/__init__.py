@@ -9,8 +9,12 @@ ASSIGNMENT = chapter(
     "audit tokenizer translate average-checkpoints export-attention",
     visible_modules=(
         "transformer_ref.capstone",
+        "transformer_ref.data.batching",
+        "transformer_ref.decoding.beam_search",
         "transformer_ref.decoding.greedy",
         "transformer_ref.evaluation",
+        "transformer_ref.model.transformer",
+        "transformer_ref.training.trainer",
         "transformer_ref.visualization.curves",
     ),
     by_hand=(ByHand("capstone-report", "12.6", 20, section("sec-12-report"), minutes=120),),
