@@ -31,8 +31,11 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def close_together(g: torch.Generator, beta: float) -> Case:
-    """Two keys that fit nearly alike, so that even a large beta does not single one out."""
-    q, keys, values, _ = far_apart(g, beta).arguments
+    """Two keys that fit nearly alike, so that even a large beta does not single one out.
+
+    In double precision: beta makes of a float's rounding a difference that a right answer would be blamed for.
+    """
+    q, keys, values = (each.double() for each in far_apart(g, beta).arguments[:3])
     best = (keys @ q).argmax()
     keys[(best + 1) % 6] = keys[best] - 0.5 / beta * q / q.dot(q)
     return Case((q, keys, values, beta))
