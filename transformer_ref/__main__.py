@@ -24,6 +24,7 @@ from transformer_ref.faster import freed_memory_kept
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
+from transformer_ref.interop.page import save_page
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
@@ -216,11 +217,15 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_export(options: argparse.Namespace) -> None:
-    """Write what another library reads."""
+    """Write what another library, or a browser, reads."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
+    folder = options.folder or options.checkpoint
+    if options.format == "page":
+        _export_page(options, folder)
+        return
     _expect_writable(options.output)
-    model = load_checkpoint(options.checkpoint, choose_device(options.device)).model
+    model = load_checkpoint(folder, choose_device(options.device)).model
     if options.format == "onnx":
         save_onnx(model, options.output)
     elif options.format == "ctranslate2":
@@ -228,6 +233,15 @@ def run_export(options: argparse.Namespace) -> None:
     else:
         save_marian(model, options.output)
     _say(f"written to {options.output}")
+
+
+def _export_page(options: argparse.Namespace, folder: Path) -> None:
+    if options.output.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"output: expected a file such as translator.html, got {options.output}")
+    _expect_writable(options.output.absolute().parent)
+    found = load_checkpoint(folder, choose_device(options.device))
+    size = save_page(found.model, found.source_tokenizer, found.target_tokenizer, options.output, found.notes)
+    _say(f"written to {options.output}: {size / 1e6:.1f} MB; open it in a browser, or send it")
 
 
 def run_benchmark(options: argparse.Namespace) -> None:

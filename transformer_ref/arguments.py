@@ -28,6 +28,7 @@ EXAMPLES = {
   python -m transformer_ref evaluate --split held_out
   python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
     "export": """examples:
+  python -m transformer_ref export --format page build/translator -o translator.html
   python -m transformer_ref export --format onnx --output build/onnx
   python -m transformer_ref export --format ctranslate2 --quantization int8 --output build/ctranslate2""",
     "benchmark": """examples:
@@ -140,10 +141,15 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     _add_decoding(evaluating)
 
-    exporting = _command(commands, "export", functions, "write a checkpoint in another library's form")
+    exporting = _command(
+        commands, "export", functions, "write a checkpoint in another library's form, or as a page that translates"
+    )
+    exporting.add_argument("folder", nargs="?", metavar="CHECKPOINT", type=Path, help="the same as --checkpoint")
     _add_checkpoint(exporting)
-    exporting.add_argument("--format", choices=("onnx", "ctranslate2", "marian"), required=True)
-    exporting.add_argument("--output", metavar="DIR", type=Path, required=True, help="the folder to write")
+    exporting.add_argument("--format", choices=("page", "onnx", "ctranslate2", "marian"), required=True)
+    exporting.add_argument(
+        "-o", "--output", metavar="PATH", type=Path, required=True, help="the folder to write; of a page, the file"
+    )
     exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
 
     measuring = _command(
