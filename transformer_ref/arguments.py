@@ -19,6 +19,8 @@ EXAMPLES = {
   python -m transformer_ref train --corpus multi30k --source de --target fr --data-dir ~/multi30k
   python -m transformer_ref train --corpus files --data-dir ~/mine --source en --target it
                                                         train.en, train.it, val.en, val.it, plain or .gz
+  python -m transformer_ref train --model my_transformer.py --output build/mine
+                                                        the code that `python -m autograder assemble` gathered
   torchrun --nproc-per-node 2 -m transformer_ref train --corpus multi30k
   python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
     "translate": """examples:
@@ -91,6 +93,13 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     for name, kind, text in SIZE_SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
+    training.add_argument(
+        "--model",
+        metavar="FILE",
+        type=Path,
+        help="train the Transformer of your own file, my_transformer.py, with the loss, schedule and batches it has; "
+        "its code is run with all of your rights",
+    )
     training.add_argument(
         "--from",
         dest="start",
@@ -217,4 +226,16 @@ def _add_checkpoint(command: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(RECIPES["grammar"].output),
         help="what `train` left (default: %(default)s)",
+    )
+    whose = command.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--model",
+        metavar="FILE",
+        type=Path,
+        help="your own file, with whose code the checkpoint was trained; it is run",
+    )
+    whose.add_argument(
+        "--run-its-code",
+        action="store_true",
+        help="run the copy of such a file that the checkpoint keeps, with all of your rights: only if you trust it",
     )
