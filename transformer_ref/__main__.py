@@ -25,8 +25,9 @@ from transformer_ref.faster import freed_memory_kept
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
+from transformer_ref.interop.own_weights import as_reference
 from transformer_ref.interop.page import save_page
-from transformer_ref.own_code import OwnCode, OwnCodeError
+from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.own import own_settings, rehearse
@@ -250,7 +251,7 @@ def run_export(options: argparse.Namespace) -> None:
         _export_page(options, folder)
         return
     _expect_writable(options.output)
-    model = load_checkpoint(folder, choose_device(options.device)).model
+    model = _to_export(options, folder).model
     if options.format == "onnx":
         save_onnx(model, options.output)
     elif options.format == "ctranslate2":
@@ -260,12 +261,23 @@ def run_export(options: argparse.Namespace) -> None:
     _say(f"written to {options.output}")
 
 
+def _to_export(options: argparse.Namespace, folder: Path) -> Checkpoint:
+    """Return the checkpoint with the package's model; a learner's own is found equal to it in numbers first."""
+    code = OwnCode.read(options.model) if options.model else None
+    found = load_checkpoint(folder, choose_device(options.device), code=code, run_its_code=options.run_its_code)
+    if isinstance(found.model, OwnTransformer):
+        found = found._replace(model=as_reference(found.model))
+        _say("your weights in the package's model give the same logits as your code")
+    return found
+
+
 def _export_page(options: argparse.Namespace, folder: Path) -> None:
     if options.output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output: expected a file such as translator.html, got {options.output}")
     _expect_writable(options.output.absolute().parent)
-    found = load_checkpoint(folder, choose_device(options.device))
-    size = save_page(found.model, found.source_tokenizer, found.target_tokenizer, options.output, found.notes)
+    found = _to_export(options, folder)
+    facts = [("whose code", line) for line in _whose(found.notes)]
+    size = save_page(found.model, found.source_tokenizer, found.target_tokenizer, options.output, found.notes, facts)
     _say(f"written to {options.output}: {size / 1e6:.1f} MB; open it in a browser, or send it")
 
 

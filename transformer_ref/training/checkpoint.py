@@ -109,7 +109,7 @@ def _code(path: Path, kept: dict[str, str] | None, code: OwnCode | None, run_its
     if not run_its_code:
         raise ValueError(
             f"model: expected the file of the code that {path} was trained with, got none. A checkpoint is data: its "
-            f"copy of {kept['name']} is run only when you say so. --model {kept['name']} runs your file, --run-its-code "
+            f"copy of {kept['name']} is run only if you say so. --model {kept['name']} runs your file, --run-its-code "
             "the copy, with all of your rights"
         )
     return OwnCode.of_text(f"{kept['name']} (the copy in {path})", kept["text"])
