@@ -83,7 +83,8 @@ def as_reference(model: OwnTransformer) -> Transformer:
         raise OwnCodeError(f"{name}: Transformer: expected weights of the usual shapes, got {said}") from error
     raise OwnCodeError(
         f"{name}: Transformer: expected a model that computes what the package's does with the same weights, "
-        f"got logits that differ by {least:.2g} of the largest: a page needs the same arithmetic, or names that tell the roles"
+        f"got logits that differ by {least:.2g} of the largest: a page needs the same arithmetic, or "
+        "names that tell the roles"
     )
 
 
