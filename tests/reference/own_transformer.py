@@ -24,6 +24,22 @@ class Attention(nn.Module):
     def W_o(self, x):
         return self.out(x)
 """,
+    "named as in the library": """
+class Attention(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        self.h = h
+        self.in_proj_weight, self.in_proj_bias = nn.Parameter(torch.empty(3 * d, d)), nn.Parameter(torch.zeros(3 * d))
+        self.out_proj = nn.Linear(d, d)
+
+    def project(self, x_q, x_kv):
+        both = (nn.functional.linear(x, self.in_proj_weight, self.in_proj_bias) for x in (x_q, x_kv))
+        mine, theirs = (each.chunk(3, -1) for each in both)
+        return mine[0], theirs[1], theirs[2]
+
+    def W_o(self, x):
+        return self.out_proj(x)
+""",
     "bare matrices": """
 class Attention(nn.Module):
     def __init__(self, d, h):
@@ -124,7 +140,7 @@ class Transformer(nn.Module):
         self.tgt = nn.Embedding(cfg.target_vocabulary, cfg.d_model)
         self.encoder = nn.ModuleList(Layer(cfg, 1) for _ in range(cfg.encoder_layers))
         self.decoder = nn.ModuleList(Layer(cfg, 2) for _ in range(cfg.decoder_layers))
-        self.ends = nn.ModuleDict({n: Norm(cfg.d_model) for n in ("encoder", "decoder")} if cfg.norm_first else {})
+        self.ends = nn.ModuleDict({n: Norm(cfg.d_model) for n in ("encoder", "decoder")})  # post-norm uses none
         self.generator = nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)
         if cfg.tie_embeddings:
             self.src.weight = self.generator.weight = self.tgt.weight

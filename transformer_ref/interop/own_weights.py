@@ -115,6 +115,7 @@ def _readings(own: nn.Module, config: ModelConfig) -> Iterator[dict[str, Tensor]
     encoder, decoder = _stacks(layers, config)
     norms = _units(around, config)[1]
     wanted = 2 if config.norm_first or config.last_norm else 0
+    norms = norms if wanted else []  # some are made and used in pre-norm only
     if len(norms) != wanted:
         seen = ", ".join(each.name for each in norms) or "none"
         raise NotFound(f"{len(norms)} normalizations beside the layers ({seen}), not {wanted}")
@@ -171,14 +172,14 @@ def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Lin
     loose: list[tuple[str, Tensor]] = []
     before = None  # what was made last: the second bias of a bare feed-forward network follows one of its own
     for name, each in parameters.items():
-        parent = name.removesuffix(".weight")
+        parent = name.removesuffix("weight").rstrip("._")
         fed = [linear for linear in linears if linear.bare and config.d_ff in linear.matrix.shape]
         if each.dim() > 2:
             raise NotFound(f"{name} of shape {tuple(each.shape)}, which is no matrix")
         if each.dim() == 2:
-            bias = parameters.get(f"{parent}.bias") if parent != name else None
+            bias = parameters.get(f"{name[:-6]}bias") if parent != name else None
             linears.append(before := Linear(parent, each, bias, bare=parent == name))
-        elif name.endswith(".bias") and parameters.get(f"{name[:-5]}.weight", each).dim() == 2:
+        elif name.endswith("bias") and parameters.get(f"{name[:-4]}weight", each).dim() == 2:
             continue  # a layer's, which has it
         elif fed and len(each) == config.d_ff != config.d_model:
             fed[0].bias, before = each, fed[0]
