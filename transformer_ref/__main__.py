@@ -6,8 +6,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 # torch reads this when it is imported: threads that wait shall sleep. By default they spin for a while, and a training
 # crawls, several times as slow, as soon as anything else runs beside it.
@@ -24,8 +25,12 @@ from transformer_ref.faster import freed_memory_kept
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
+from transformer_ref.interop.own_weights import as_reference
+from transformer_ref.interop.page import save_page
+from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
+from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, Recipe, load_split, varied
@@ -76,7 +81,9 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     languages = options.source or recipe.languages[0], options.target or recipe.languages[1]
     output = options.output or Path(recipe.output)
     names = ("steps", "minutes", "precision", "schedule", *(name for name, _, _ in SETTINGS))
-    config = changed(recipe.training, **{name: getattr(options, name) for name in names})
+    code = OwnCode.read(options.model) if options.model else None
+    asked = {name: getattr(options, name) for name in names}
+    config = changed(own_settings(recipe.training, code) if code else recipe.training, **asked)
     if not (options.resume or options.overwrite):
         processes.first_alone(lambda: _expect_nothing_to_lose(output))
     recipe, start = _recipe(recipe, options, device)
@@ -84,20 +91,29 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
         lambda: [load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")]
     )
     _expect_writable(output)
-    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start)
+    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code)
+    doubts = (
+        rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss) if code else []
+    )
     if options.resume:
         load_training(output, run.training)
     watchers = []
     if processes.is_first:
         _say_what_is_coming(run, device)
+        for line in [*(_whose(run.notes) if code else []), *(f"look out: {doubt}" for doubt in doubts)]:
+            _say(line)
         watchers = [ProgressLine(), *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
     try:
         train(run, output, watchers)
     except KeyboardInterrupt:
         _say(f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there")
         raise
-    except TrainingError as error:
+    except (TrainingError, OwnCodeError) as error:
         raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
+    except RuntimeError as error:
+        if code is None:
+            raise
+        raise TrainingError(f"{code.name}: a training step stopped with {type(error).__name__}: {error}") from error
     if processes.is_first:
         card = run_card(run, device)
         write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
@@ -115,11 +131,20 @@ def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -
     """
     sizes = {name: getattr(options, name) for name, _, _ in SIZE_SETTINGS if getattr(options, name) is not None}
     given = [*sizes, *(name for name in ("size", "vocabulary") if getattr(options, name) is not None)]
+    if options.start and options.model:
+        raise ValueError(f"from: expected no --model beside it, whose weights are new, got {options.model}")
     if options.start and given:
         raise ValueError(f"from: expected no size and no vocabulary beside it, got {', '.join(given)}")
     dropout = {} if options.dropout is None else {"dropout": options.dropout}
     start = open_model(options.start, device) if options.start else None
     return varied(recipe, options.size, options.vocabulary, {**sizes, **dropout}), start
+
+
+def _whose(notes: Mapping[str, Any]) -> list[str]:
+    """Return who wrote the parts of a model that is not the package's, a line for each."""
+    parts = notes.get("parts", {})
+    by_owner = {owner: [name for name, whose in parts.items() if whose == owner] for owner in parts.values()}
+    return [f"{owner}: {', '.join(names)}" for owner, names in by_owner.items()]
 
 
 def _expect_nothing_to_lose(output: Path) -> None:
@@ -200,6 +225,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
         f"length exponent {options.length_exponent:g}"
     )
+    for line in _whose(notes):
+        print(line)
     print(f"exact match   {exact_match(translations, lines.target):7.2%}")
     if notes["corpus"] == "grammar":
         corpus = build_corpus()
@@ -216,11 +243,15 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_export(options: argparse.Namespace) -> None:
-    """Write what another library reads."""
+    """Write what another library, or a browser, reads."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
+    folder = options.folder or options.checkpoint
+    if options.format == "page":
+        _export_page(options, folder)
+        return
     _expect_writable(options.output)
-    model = load_checkpoint(options.checkpoint, choose_device(options.device)).model
+    model = _to_export(options, folder).model
     if options.format == "onnx":
         save_onnx(model, options.output)
     elif options.format == "ctranslate2":
@@ -228,6 +259,26 @@ def run_export(options: argparse.Namespace) -> None:
     else:
         save_marian(model, options.output)
     _say(f"written to {options.output}")
+
+
+def _to_export(options: argparse.Namespace, folder: Path) -> Checkpoint:
+    """Return the checkpoint with the package's model; a learner's own is found equal to it in numbers first."""
+    code = OwnCode.read(options.model) if options.model else None
+    found = load_checkpoint(folder, choose_device(options.device), code=code, run_its_code=options.run_its_code)
+    if isinstance(found.model, OwnTransformer):
+        found = found._replace(model=as_reference(found.model))
+        _say("your weights in the package's model give the same logits as your code")
+    return found
+
+
+def _export_page(options: argparse.Namespace, folder: Path) -> None:
+    if options.output.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"output: expected a file such as translator.html, got {options.output}")
+    _expect_writable(options.output.absolute().parent)
+    found = _to_export(options, folder)
+    facts = [("whose code", line) for line in _whose(found.notes)]
+    size = save_page(found.model, found.source_tokenizer, found.target_tokenizer, options.output, found.notes, facts)
+    _say(f"written to {options.output}: {size / 1e6:.1f} MB; open it in a browser, or send it")
 
 
 def run_benchmark(options: argparse.Namespace) -> None:
@@ -245,7 +296,8 @@ def run_benchmark(options: argparse.Namespace) -> None:
 
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:
     device = choose_device(options.device)
-    checkpoint = open_model(options.checkpoint, device)
+    code = OwnCode.read(options.model) if options.model else None
+    checkpoint = open_model(options.checkpoint, device, code, options.run_its_code)
     checkpoint.model.to(choose_precision(options.precision, device))
     return Translator(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer), checkpoint.notes
 

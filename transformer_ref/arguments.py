@@ -19,6 +19,8 @@ EXAMPLES = {
   python -m transformer_ref train --corpus multi30k --source de --target fr --data-dir ~/multi30k
   python -m transformer_ref train --corpus files --data-dir ~/mine --source en --target it
                                                         train.en, train.it, val.en, val.it, plain or .gz
+  python -m transformer_ref train --model my_transformer.py --output build/mine
+                                                        the code that `python -m autograder assemble` gathered
   torchrun --nproc-per-node 2 -m transformer_ref train --corpus multi30k
   python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
     "translate": """examples:
@@ -28,6 +30,7 @@ EXAMPLES = {
   python -m transformer_ref evaluate --split held_out
   python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
     "export": """examples:
+  python -m transformer_ref export --format page build/translator -o translator.html
   python -m transformer_ref export --format onnx --output build/onnx
   python -m transformer_ref export --format ctranslate2 --quantization int8 --output build/ctranslate2""",
     "benchmark": """examples:
@@ -91,6 +94,13 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
     training.add_argument(
+        "--model",
+        metavar="FILE",
+        type=Path,
+        help="train the Transformer of your own file, my_transformer.py, with the loss, schedule and batches it has; "
+        "its code is run with all of your rights",
+    )
+    training.add_argument(
         "--from",
         dest="start",
         metavar="DIR",
@@ -140,10 +150,15 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     _add_decoding(evaluating)
 
-    exporting = _command(commands, "export", functions, "write a checkpoint in another library's form")
+    exporting = _command(
+        commands, "export", functions, "write a checkpoint in another library's form, or as a page that translates"
+    )
+    exporting.add_argument("folder", nargs="?", metavar="CHECKPOINT", type=Path, help="the same as --checkpoint")
     _add_checkpoint(exporting)
-    exporting.add_argument("--format", choices=("onnx", "ctranslate2", "marian"), required=True)
-    exporting.add_argument("--output", metavar="DIR", type=Path, required=True, help="the folder to write")
+    exporting.add_argument("--format", choices=("page", "onnx", "ctranslate2", "marian"), required=True)
+    exporting.add_argument(
+        "-o", "--output", metavar="PATH", type=Path, required=True, help="the folder to write; of a page, the file"
+    )
     exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
 
     measuring = _command(
@@ -211,4 +226,16 @@ def _add_checkpoint(command: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(RECIPES["grammar"].output),
         help="what `train` left (default: %(default)s)",
+    )
+    whose = command.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--model",
+        metavar="FILE",
+        type=Path,
+        help="your own file, with whose code the checkpoint was trained; it is run",
+    )
+    whose.add_argument(
+        "--run-its-code",
+        action="store_true",
+        help="run the copy of such a file that the checkpoint keeps, with all of your rights: only if you trust it",
     )

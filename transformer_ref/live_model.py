@@ -1,8 +1,8 @@
-"""The small trained translator that travels with the package; a browser computes with the same file (chapter 00).
+"""A trained translator as a browser reads it; a small one travels with the package (chapters 00 and 12).
 
 Each row of a matrix is stored in whole numbers from -127 to 127 and one scale; biases and norms stay float32. The file
 is a script, since a page that is opened from a disk may load scripts and nothing else. `python -m
-book.recorded.live_model` writes it.
+book.recorded.live_model` writes it. Beside it lies live_model.js, which computes with it.
 """
 
 import base64
@@ -10,37 +10,40 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tokenizers
 import torch
 from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import SPECIAL_TOKENS
-from transformer_ref.text.tokenizer import WordTokenizer, tokenizer_from_json
+from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, tokenizer_from_json
 
 WEIGHTS = Path(__file__).resolve().parent / "pretrained" / "live_model_weights.js"
 PREFIX, SUFFIX = "window.liveModelWeights = ", ";\n"
+ENGINE = WEIGHTS.with_name("live_model.js")
 LARGEST = 127  # of a signed byte, leaving out -128 so that both signs reach equally far
-TIED = ("target_embedding.table", "output.weight")  # the same tensor as source_embedding.table
+TIED = ("target_embedding.table", "output.weight")  # where tied, the same tensor as source_embedding.table
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
 class Packed(NamedTuple):
     """The model in evaluation mode and the tokenizer of both its sides."""
 
     model: Transformer
-    tokenizer: WordTokenizer
+    tokenizer: WordTokenizer | SubwordTokenizer
 
 
-def pack(model: Transformer, tokenizer: WordTokenizer) -> dict[str, Any]:
+def pack(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the model as plain values, ready for JSON; its numbers are the bytes of `data`, in base64.
 
     Every number that is stored as float32 comes first, in the order of `tensors`: a matrix's scales, one a row, or a
     vector itself. The matrices' signed bytes follow in the same order, row by row. Little-endian.
-    Raises ValueError for a model without tied embeddings.
+    tokenizer: of both sides. Raises ValueError for one that is of neither words nor bytes.
     """
-    if not model.config.tie_embeddings:
-        raise ValueError("model: expected tied embeddings, got three tables")
-    tensors = [(name, tensor.float()) for name, tensor in model.state_dict().items() if name not in TIED]
+    described = _described(tokenizer)
+    left_out = TIED if model.config.tie_embeddings else ()
+    tensors = [(name, tensor.float().cpu()) for name, tensor in model.state_dict().items() if name not in left_out]
     floats, bytes_ = [], []
     for _, tensor in tensors:
         if tensor.dim() == 1:
@@ -52,7 +55,7 @@ def pack(model: Transformer, tokenizer: WordTokenizer) -> dict[str, Any]:
     data = torch.cat(floats).numpy().astype("<f4").tobytes() + torch.cat(bytes_).numpy().tobytes()
     return {
         "config": model.config.to_dict(),
-        "tokens": list(tokenizer.vocabulary.tokens),
+        **described,
         "tensors": [[name, list(tensor.shape)] for name, tensor in tensors],
         "data": base64.b64encode(data).decode(),
     }
@@ -72,13 +75,35 @@ def unpack(packed: dict[str, Any]) -> Packed:
             rows, bytes_ = bytes_[: shape[0] * shape[1]].view(shape), bytes_[shape[0] * shape[1] :]  # (row, column)
             own = rows * own[:, None]  # (row, column)
         weights[name] = own
-    weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
+    if config.tie_embeddings:
+        weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
     model = Transformer(config)
     model.load_state_dict(weights)
-    description = {"kind": "word", "tokens": packed["tokens"][len(SPECIAL_TOKENS) :]}
-    tokenizer = tokenizer_from_json(json.dumps(description))
-    assert isinstance(tokenizer, WordTokenizer)
-    return Packed(model.eval(), tokenizer)
+    return Packed(model.eval(), _tokenizer(packed["tokens"][len(SPECIAL_TOKENS) :], packed.get("merges")))
+
+
+def _described(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the tokens in the order of their ids and, of subwords, the merges, in the order in which they are made."""
+    if isinstance(tokenizer, WordTokenizer):
+        return {"tokens": list(tokenizer.vocabulary.tokens)}
+    library = json.loads(tokenizer.to_json()).get("library", {})
+    kind = {name: library.get("pre_tokenizer", {}).get(name) for name in BYTE_LEVEL}
+    if not isinstance(tokenizer, SubwordTokenizer) or kind != BYTE_LEVEL:
+        raise ValueError(
+            f"tokenizer: expected one of words or of byte-level subwords, got a {type(tokenizer).__name__}"
+        )
+    model = library["model"]
+    merges = [each.split(" ") if isinstance(each, str) else each for each in model["merges"]]
+    return {"tokens": [*SPECIAL_TOKENS, *sorted(model["vocab"], key=model["vocab"].__getitem__)], "merges": merges}
+
+
+def _tokenizer(tokens: list[str], merges: list[list[str]] | None) -> WordTokenizer | SubwordTokenizer:
+    if merges is None:
+        return tokenizer_from_json(json.dumps({"kind": "word", "tokens": tokens}))
+    vocabulary = {token: id for id, token in enumerate(tokens)}
+    model = tokenizers.models.BPE(vocabulary, [(left, right) for left, right in merges])
+    library = json.loads(tokenizers.Tokenizer(model).to_str()) | {"pre_tokenizer": BYTE_LEVEL, "decoder": BYTE_LEVEL}
+    return tokenizer_from_json(json.dumps({"kind": "subword", "library": library}))
 
 
 def read_weights(path: Path = WEIGHTS) -> dict[str, Any]:

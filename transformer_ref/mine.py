@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 FILE = "my_transformer.py"
+NOT_MINE = "NOT_MINE"  # its list of the names for which it holds the course's answer
 GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 
 GIVEN = {  # name in the notebooks -> where the package has what does the same

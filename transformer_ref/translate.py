@@ -17,10 +17,12 @@ from transformer_ref.config import DecodingConfig, fields_from
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.own_search import own_beam, own_greedy
 from transformer_ref.device import choose_device
 from transformer_ref.faster import accelerate, top_k
 from transformer_ref.interop.marian import load_marian_folder
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.lines import list_of_lines
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.checkpoint import CPU, Checkpoint, load_checkpoint
@@ -43,17 +45,20 @@ class Translation(NamedTuple):
     score: float
 
 
-def open_model(folder: str | Path, device: torch.device = CPU) -> Checkpoint:
+def open_model(
+    folder: str | Path, device: torch.device = CPU, code: OwnCode | None = None, run_its_code: bool = False
+) -> Checkpoint:
     """Return the model and the tokenizers that `train` or `learn` left in a folder, or those of a Marian folder.
 
-    Raises what `load_checkpoint` and `load_marian_folder` raise.
+    code, run_its_code: of a model that a learner wrote, see `load_checkpoint`. Raises what `load_checkpoint` and
+    `load_marian_folder` raise.
     """
     if (Path(folder) / "config.json").is_file():
         found = load_marian_folder(folder)
         return Checkpoint(
             found.model.to(device), found.source_tokenizer, found.target_tokenizer, {"corpus": str(folder)}
         )
-    return load_checkpoint(folder, device)
+    return load_checkpoint(folder, device, code=code, run_its_code=run_its_code)
 
 
 class Translator:
@@ -138,10 +143,13 @@ class Translator:
         source_ids = pad_sequences(sources, pad).to(device)  # (batch, source)
         # one limit for the batch, whose lines are of similar length: only an answer without end meets it
         max_length = min(source_ids.shape[1] + config.extra_length, longest)
+        greedy, beam = greedy_decode, beam_search
+        if isinstance(self.model, OwnTransformer):
+            greedy, beam = own_greedy, own_beam
         if config.beam == 1 and not scored:
-            ids = greedy_decode(self.model, source_ids, max_length)
+            ids = greedy(self.model, source_ids, max_length)
             return [[Hypothesis(row, math.nan)] for row in ids.tolist()]  # greedy decoding keeps no score
-        found = beam_search(self.model, source_ids, config.beam, max_length, config.length_exponent, top_k)
+        found = beam(self.model, source_ids, config.beam, max_length, config.length_exponent, top_k)
         if not all(found):
             raise ValueError("model: expected finite logits, got NaN; its weights or its precision cannot hold them")
         return found

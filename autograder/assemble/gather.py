@@ -4,7 +4,7 @@ import ast
 import re
 import symtable
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder import course
@@ -17,6 +17,7 @@ MARKS = re.compile(
     r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?|^[ \t]*# TODO: write your answer here.*\n?", re.MULTILINE
 )
 MAGIC = re.compile(r"^[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
+USUAL_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -47,6 +48,7 @@ class Piece:
     """An exercise's answer with all that it needs, in the order of the notebook.
 
     uses: the exercises of the same notebook whose answers it calls. given: names that it takes from the package.
+    instead_of: why the learner's own is not there, where this is the course's answer; else "".
     """
 
     exercise: Exercise
@@ -54,6 +56,7 @@ class Piece:
     statements: tuple[Statement, ...]
     uses: frozenset[str]
     given: frozenset[str]
+    instead_of: str = ""
 
 
 class Unreadable(Exception):
@@ -100,6 +103,15 @@ def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exerci
     uses = frozenset(own[name] for each in kept for name in each.binds if own.get(name) == each.cell)
     given = frozenset(name for each in kept for name in each.binds if _is_given(each))
     return Piece(exercise, assignment.id, tuple(kept), uses, given)
+
+
+def of_course(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str) -> Piece:
+    """The course's answer in place of the learner's, for which `reason` is given, among the cells of the notebook."""
+    answer = (exercise.id, str(exercise.right[0].source), False)
+    around = [cell for cell in cells if cell[0] != exercise.id]
+    place = next((index for index, cell in enumerate(cells) if cell[0] == exercise.id), len(around))
+    taken = [("", USUAL_IMPORTS, False), *around[:place], answer, *around[place:]]
+    return replace(piece(taken, assignment, exercise), instead_of=reason)
 
 
 def _needed(statements: Sequence[Statement], exercise: Exercise) -> list[Statement]:

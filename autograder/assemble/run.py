@@ -5,8 +5,8 @@ Every answer is judged alone with what it needs, and once more in the file where
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder import catalogue, course
@@ -22,6 +22,13 @@ from transformer_ref.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file
 LONGEST = 160  # letters of a reason
+NO_NOTEBOOK = "its notebook is not here"
+TRANSLATOR = (  # the exercises whose answers a translator can be made of
+    "build-vocab encode-decode bpe-train bpe-encode softmax split-heads merge-heads multi-head-attention sinusoidal-pe "
+    "add-positions padding-mask causal-mask decoder-mask masked-attention layer-norm feed-forward encoder-layer "
+    "decoder-layer transformer shift-right masked-ce smooth-targets noam-lr token-batches train-step greedy-decode "
+    "sample beam-search decode-step corpus-bleu"
+).split()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help=f"what to write (default: {FILE} in the folder of your notebooks)"
+    )
+    parser.add_argument(
+        "--fill",
+        nargs="*",
+        metavar="EXERCISE",
+        help="put the course's answer where yours is missing or wrong, for these exercises, such as decoder-layer, or "
+        "for all that a translator needs; the file says where, and shows it",
     )
 
 
@@ -51,49 +65,88 @@ def run(chosen: argparse.Namespace) -> int:
         raise course.CourseError(
             f"There is no notebook of this course in {folder.resolve()}. `--from FOLDER` names the folder of yours."
         )
+    filled = _asked_to_fill(chosen.fill, assignments)
     _refuse_foreign(output)
     _say_who_runs()
     with Trials(trust=True) as trials:
-        entries = list(_entries(trials, assignments, found))
+        entries = list(_entries(trials, assignments, found, filled))
         text = _settle(trials, entries, sum(len(assignment.exercise_ids) for assignment in assignments))
     _report(assignments, found, entries)
     kept = [entry for entry in entries if entry.piece]
-    if not kept:
+    if not any(entry.is_own for entry in kept):
         print("Nothing passes yet, so nothing was written.")
         return 1
     for exercise, names in text.renamed.items():
         for old, new in names.items():
             print(f"{exercise}: its {old} is called {new} in the file, where {old} is something else already.")
     _write(output, text.text)
-    print(f"{output}: {len(kept)} exercises. In Python: from {output.stem} import {kept[-1].exercise.names[0]}")
+    own = sum(entry.is_own for entry in kept)
+    count = f"{own} exercises" + (f" and {len(kept) - own} of the course's answers" if own < len(kept) else "")
+    print(f"{output}: {count}. In Python: from {output.stem} import {kept[-1].exercise.names[0]}")
+    if any("Transformer" in entry.exercise.names for entry in kept):
+        print(f"next: python -m transformer_ref train --model {output}")
     return 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Entry:
-    """What became of an exercise. piece: None when it is not in the file, and `reason` says why."""
+    """What became of an exercise. piece: None when it is not in the file, and `reason` says why.
+
+    cells: the code cells of its notebook; fill: whether the course's answer may stand in for it. doubt: why it does not
+    pass by itself, where that may be the fault of an answer that it uses and that the course's stands in for.
+    """
 
     assignment: Assignment
     exercise: Exercise
+    cells: Sequence[tuple[str, str, bool]] = ()
+    fill: bool = False
     piece: Piece | None = None
     reason: str = ""
+    doubt: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        return self.piece is not None and not self.piece.instead_of
 
     def refuse(self, reason: str) -> None:
+        """Take the answer out, and put the course's in where that may be; the course's own is not tried twice."""
+        again = self.piece is not None and bool(self.piece.instead_of)
         self.piece, self.reason = None, reason
+        if self.fill and not again:
+            self.piece = gather.of_course(self.cells, self.assignment, self.exercise, reason)
 
 
-def _entries(trials: Trials, assignments: Sequence[Assignment], found: dict[str, list[Path]]) -> Iterator[Entry]:
-    """Each exercise of the notebooks found, judged by itself."""
+def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment]) -> set[str]:
+    """Ids of the exercises that may be filled. Raises CourseError for one that does not exist."""
+    known = {name for assignment in assignments for name in assignment.exercise_ids}
+    if unknown := sorted(set(asked or ()) - known):
+        raise course.CourseError(
+            f"fill: expected ids of exercises, such as {TRANSLATOR[0]}, got {', '.join(unknown)}; without any it is "
+            "all that a translator needs."
+        )
+    return set() if asked is None else set(asked or TRANSLATOR) & known
+
+
+def _entries(
+    trials: Trials, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
+) -> Iterator[Entry]:
+    """Each exercise of the notebooks found, judged by itself; of the others, those that are to be filled."""
     for assignment in assignments:
         if assignment.id not in found:
+            for name in assignment.exercise_ids:
+                if name in filled:
+                    yield (entry := Entry(assignment, assignment.load(name), fill=True))
+                    entry.refuse(NO_NOTEBOOK)
             continue
         cells = list(course.code_cells(course.read_notebook(found[assignment.id][0])))
         for exercise in assignment.exercises:
-            entry = Entry(assignment, exercise)
+            entry = Entry(assignment, exercise, cells, exercise.id in filled)
             try:
                 entry.piece = gather.piece(cells, assignment, exercise)
                 verdict = _judged(trials, exercise, "\n\n".join(each.text for each in entry.piece.statements))
-                if not verdict.passed:
+                if not verdict.passed and entry.piece.uses & filled:
+                    entry.doubt = _reason(verdict)
+                elif not verdict.passed:
                     entry.refuse(_reason(verdict))
             except Unreadable as error:
                 entry.refuse(str(error))
@@ -102,22 +155,25 @@ def _entries(trials: Trials, assignments: Sequence[Assignment], found: dict[str,
 
 def _settle(trials: Trials, entries: Sequence[Entry], of: int) -> write.Written:
     """The file of all that passes, once every part of it also passes there; refuses the others."""
+    modules = sorted({name for assignment in catalogue.ASSIGNMENTS for name in assignment.visible_modules})
     while True:
         in_file = {entry.exercise.id for entry in entries if entry.piece}
-        for entry in entries:
-            if entry.piece and (lacking := sorted(entry.piece.uses - in_file)):
-                entry.refuse(f"it uses {', '.join(lacking)}, which is not in the file")
-        kept = [entry for entry in entries if entry.piece]
-        if len(kept) < len(in_file):
+        lacking = {entry: sorted(entry.piece.uses - in_file) for entry in entries if entry.piece}
+        if any(lacking.values()):
+            for entry, names in lacking.items():
+                if names:
+                    entry.refuse(f"it uses {', '.join(names)}, which is not in the file")
             continue
+        kept = [entry for entry in entries if entry.piece]
         text = write.as_file([entry.piece for entry in kept], of)
         refused = set()
         for entry in _to_ask_again(kept, text):
             if entry.piece.uses & refused:
                 continue  # no wonder; the next round says so
-            verdict = _judged(trials, entry.exercise, text.text)
+            verdict = _judged(trials, entry.exercise, text.text, modules)
             if not verdict.passed:
-                entry.refuse(f"it passes by itself, and not beside your other code: {_reason(verdict)}")
+                alone = f"it passes by itself, and not beside your other code: {_reason(verdict)}"
+                entry.refuse(entry.doubt or alone)
                 refused.add(entry.exercise.id)
         if not refused:
             return text
@@ -128,14 +184,19 @@ def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
     whole file runs."""
     names = {name for entry in kept for name in entry.exercise.names}
     other = {entry.exercise.id for entry in kept if entry.piece.given & names} | set(text.renamed)
+    other |= {entry.exercise.id for entry in kept if entry.doubt and entry.is_own}
     for entry in kept:  # in the order of the notebook, so what is used stands before who uses it
         if entry.piece.uses & other:
             other.add(entry.exercise.id)
     return [entry for entry in kept if entry.exercise.id in other or entry is kept[-1]]
 
 
-def _judged(trials: Trials, exercise: Exercise, source: str) -> Verdict:
-    return trials.judge(exercise, [], source, FILE, KEY)
+def _judged(trials: Trials, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
+    """modules: what the file of all chapters may import; an answer by itself what its own chapter may."""
+    assignment = catalogue.assignment_of(exercise)
+    if modules:
+        assignment = replace(assignment, id="assemble", visible_modules=tuple(modules))
+    return trials.judge(exercise, [], source, FILE, KEY, assignment)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -167,15 +228,15 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
     """One line for each exercise: whether it is in, and why not; where it stands on the package instead of own code."""
     in_file = {name for entry in entries if entry.piece for name in entry.exercise.names}
     for assignment in assignments:
-        if assignment.id not in found:
-            print(f"{assignment.id}: no notebook here")
-            continue
-        path, *others = found[assignment.id]
+        path, *others = found.get(assignment.id, ["no notebook here"])
         print(f"{assignment.id}: {path}" + (f" (not {', '.join(map(str, others))})" if others else ""))
         for entry in entries:
             if entry.assignment is not assignment:
                 continue
             name = f"{entry.exercise.number} {', '.join(entry.exercise.names)}"
+            if not entry.is_own and entry.piece:
+                print(f"  ○ {name}: the course's answer, since yours is not in ({entry.reason})")
+                continue
             if entry.piece is None:
                 print(f"  {'·' if entry.reason == 'not written yet' else '✗'} {name}: {entry.reason}")
                 continue

@@ -2,15 +2,20 @@
 
 import ast
 import io
+import json
 import sys
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import wrap
 
 from autograder.assemble.gather import Piece, Statement
+from transformer_ref import mine
 
 HEAD = "My Transformer: what I wrote in the notebooks of Attention by Hand, chapter by chapter."
+NOT_YOURS = "  (the course's answer)"
+WIDTH = 100  # of a heading
 WRITTEN = "Written by `python -m autograder assemble`"  # a file without it is nobody's to write over
 
 
@@ -27,15 +32,15 @@ def as_file(pieces: Sequence[Piece], of: int) -> Written:
 
     Where an answer takes from the package what another answer here is, it uses that one.
     """
-    mine = {name for piece in pieces for name in piece.exercise.names}
-    taken = dict.fromkeys(mine, "")  # name -> the code that the file gives it; an exercise's name is no helper's
+    parts = {name for piece in pieces for name in piece.exercise.names}
+    taken = dict.fromkeys(parts, "")  # name -> the code that the file gives it; an exercise's name is no helper's
     imports: dict[str, ast.stmt] = {}
     chapters: dict[str, list[str]] = {}
     renamed: dict[str, dict[str, str]] = {}
     for piece in pieces:
-        kept = [each for each in piece.statements if not _is_elsewhere(each, piece, mine)]
+        kept = [each for each in piece.statements if not _is_elsewhere(each, piece, parts)]
         names = _other_names(kept, piece, taken)
-        part = [f"# {piece.exercise.number} {', '.join(piece.exercise.names)}"]
+        part = [_heading(piece)]
         for statement in kept:
             text = _renamed(statement.text, names)
             if statement.imports:
@@ -48,10 +53,17 @@ def as_file(pieces: Sequence[Piece], of: int) -> Written:
     return Written(_laid_out(pieces, of, imports, chapters), renamed)
 
 
-def _is_elsewhere(statement: Statement, piece: Piece, mine: set[str]) -> bool:
+def _heading(piece: Piece) -> str:
+    heading = f"# {piece.exercise.number} {', '.join(piece.exercise.names)}"
+    if piece.instead_of:
+        heading += f": the course's answer, since yours is not in ({piece.instead_of})"
+    return "\n".join(wrap(heading, WIDTH, subsequent_indent="# "))
+
+
+def _is_elsewhere(statement: Statement, piece: Piece, parts: set[str]) -> bool:
     """Whether a statement gives what another part of the file is."""
     used = statement.cell in piece.uses or statement.binds <= piece.given
-    return used and bool(statement.binds & mine)
+    return used and bool(statement.binds & parts)
 
 
 def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str, str]) -> dict[str, str]:
@@ -160,11 +172,16 @@ def _exchanged(text: str, old: str, new: str, places: set[tuple[int, int]]) -> s
 
 
 def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], chapters: dict[str, list[str]]) -> str:
-    contents = [f"  {piece.exercise.number}  {', '.join(piece.exercise.names)}" for piece in pieces]
+    contents = [
+        f"  {piece.exercise.number}  {', '.join(piece.exercise.names)}" + (NOT_YOURS if piece.instead_of else "")
+        for piece in pieces
+    ]
+    foreign = [name for piece in pieces if piece.instead_of for name in piece.exercise.names]
+    own = sum(not piece.instead_of for piece in pieces)
     parts = [
         '"""' + HEAD,
         "",
-        f"{WRITTEN} from the cells that passed: {len(pieces)} of {of} exercises.",
+        f"{WRITTEN} from the cells that passed: {own} of {of} exercises.",
         "Change the notebooks and run it again, rather than this file: it is written anew each time, and never graded.",
         "Use a part in Python with `from my_transformer import ...`; the notebooks use it where USE_MINE is True.",
         "",
@@ -172,11 +189,13 @@ def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], ch
         '"""',
     ]
     blocks = ["\n".join(parts), *_import_blocks(imports)]
-    text = "\n\n".join(blocks)
+    if foreign:
+        blocks.append(f"{mine.NOT_MINE} = {json.dumps(foreign)}  # the course's answers, which `--fill` asked for")
+    text, headings = "\n\n".join(blocks), set(map(_heading, pieces))
     for chapter, body in chapters.items():
         text += f"\n\n\n# {'-' * 20} {chapter.replace('_', ' ', 1)} {'-' * 20}"
         for each in body:
-            text += ("\n\n\n" if each.startswith("# ") and "\n" not in each else "\n") + each
+            text += ("\n\n\n" if each in headings else "\n") + each
     return text + "\n"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from autograder import catalogue, course
-from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.inside.limits import Limits
 from autograder.judging import rules
 from autograder.judging.judge import draw_key, judge
@@ -87,9 +87,20 @@ class Trials:
     def __exit__(self, *_: object) -> None:
         runner.close_all()
 
-    def judge(self, exercise: Exercise, set_up: Sequence[str], source: str, name: str, secret: bytes) -> Verdict:
-        """The verdict on one answer, with hidden inputs drawn for this source."""
-        assignment = catalogue.assignment_of(exercise)
+    def judge(
+        self,
+        exercise: Exercise,
+        set_up: Sequence[str],
+        source: str,
+        name: str,
+        secret: bytes,
+        assignment: Assignment | None = None,
+    ) -> Verdict:
+        """The verdict on one answer, with hidden inputs drawn for this source.
+
+        assignment: what may be imported; that of the exercise where none is given.
+        """
+        assignment = assignment or catalogue.assignment_of(exercise)
         findings = rules.findings([*set_up, source], exercise, assignment)
         key = draw_key(secret, assignment.id, exercise.id, [source])
         limits = Limits(cell_seconds=exercise.seconds)

@@ -7,7 +7,7 @@ Run it again after every training that the book should show. It writes transform
 (`transformer_ref.live_model` says how), and among the recordings live_model.json: how the packed model does, and what
 it says about a few sentences. Half a minute on one core.
 
-The browser's side is book/assets/live_model.js, and a test holds it equal to this one.
+The browser's side is transformer_ref/pretrained/live_model.js, and a test holds it equal to this one.
 """
 
 import argparse

@@ -41,7 +41,7 @@ def test_a_card_of_another_model_does_not_outlive_it(tmp_path):
 
 
 def test_a_validation_that_is_cut_off_saves_the_weights_that_were_learned(tmp_path, monkeypatch):
-    def cut_off(model, batches, pad):
+    def cut_off(*given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_module, "validation_loss", cut_off)
@@ -49,7 +49,7 @@ def test_a_validation_that_is_cut_off_saves_the_weights_that_were_learned(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         train(run, tmp_path, [])
     saved = load_file(tmp_path / TRAINING_FILE)
-    monkeypatch.setattr(run_module, "validation_loss", lambda model, batches, pad: 1.0)
+    monkeypatch.setattr(run_module, "validation_loss", lambda *given: 1.0)
     whole = begun()
     learned = {}
 

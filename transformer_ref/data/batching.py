@@ -1,6 +1,6 @@
 """Sentences of ids become batches of similar length (chapter 10)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -64,6 +64,7 @@ class BatchStream:
 
     sources, targets: ids without special tokens; max_tokens: cells of the longer side of a batch.
     pad, bos, eos: the special ids; seed: what the order depends on, and nothing else.
+    pack, shift: what makes batches of lengths and the decoder's input of labels, called as those of this module.
     """
 
     def __init__(
@@ -75,6 +76,8 @@ class BatchStream:
         bos: int,
         eos: int,
         seed: int,
+        pack: Callable[..., list[list[int]]] = token_batches,
+        shift: Callable[[Tensor, int], Tensor] = shift_right,
     ) -> None:
         if len(sources) != len(targets) or not sources:
             raise ValueError(
@@ -83,6 +86,7 @@ class BatchStream:
         self.sources, self.targets, self.max_tokens = sources, targets, max_tokens
         self.pad, self.bos, self.eos, self.seed = pad, bos, eos, seed
         self.epoch, self.position = 0, 0
+        self._pack, self._shift = pack, shift
         self._lengths = [
             max(len(source), len(target)) + 1  # eos follows
             for source, target in zip(sources, targets, strict=True)
@@ -99,14 +103,14 @@ class BatchStream:
 
     def one_epoch(self) -> Iterator[Batch]:
         """Yield each item once, from short to long, wherever the stream stands."""
-        return (self.batch(items) for items in token_batches(self._lengths, self.max_tokens))
+        return (self.batch(items) for items in self._pack(self._lengths, self.max_tokens))
 
     def batch(self, items: Sequence[int]) -> Batch:
         """Return these items as one batch."""
         sources = [[*self.sources[item], self.eos] for item in items]
         labels = pad_sequences([[*self.targets[item], self.eos] for item in items], self.pad)
-        return Batch(pad_sequences(sources, self.pad), shift_right(labels, self.bos), labels)
+        return Batch(pad_sequences(sources, self.pad), self._shift(labels, self.bos), labels)
 
     def _order(self) -> list[list[int]]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        return token_batches(self._lengths, self.max_tokens, generator)
+        return self._pack(self._lengths, self.max_tokens, generator)

@@ -8,6 +8,7 @@ renamed.
 import dataclasses
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 from transformer_ref.training.trainer import Training
 
@@ -55,13 +57,23 @@ def save_checkpoint(
         "source_tokenizer": source_tokenizer.to_json(),
         "target_tokenizer": target_tokenizer.to_json(),
     }
+    if isinstance(model, OwnTransformer):
+        header["code"] = {"name": Path(model.code.name).name, "text": model.code.text, "sha256": model.code.sha256}
     return _write(Path(folder) / MODEL_FILE, _unshared(model), header)
 
 
-def load_checkpoint(folder: str | Path, device: torch.device = CPU, expected: ModelConfig | None = None) -> Checkpoint:
+def load_checkpoint(
+    folder: str | Path,
+    device: torch.device = CPU,
+    expected: ModelConfig | None = None,
+    code: OwnCode | None = None,
+    run_its_code: bool = False,
+) -> Checkpoint:
     """Return what `save_checkpoint` wrote.
 
     folder: where it wrote, or the file itself; expected: a config that the file's must equal.
+    code: the learner's own, of a model that is theirs; run_its_code: run the copy of it that the checkpoint keeps, with
+    all rights of whoever calls. Without either, a checkpoint is data, and no code of it is ever run.
     Raises FileNotFoundError, or ValueError naming the field that does not fit.
     """
     path = Path(folder) if Path(folder).is_file() else Path(folder) / MODEL_FILE
@@ -71,13 +83,36 @@ def load_checkpoint(folder: str | Path, device: torch.device = CPU, expected: Mo
         source_tokenizer = tokenizer_from_json(header["source_tokenizer"])
         target_tokenizer = tokenizer_from_json(header["target_tokenizer"])
         notes = dict(header["notes"])
+        kept = {name: str(header["code"][name]) for name in ("name", "text", "sha256")} if "code" in header else None
     if expected:
         _expect_equal(path, config.to_dict(), expected.to_dict())
     sizes = {"source_vocabulary": source_tokenizer.size, "target_vocabulary": target_tokenizer.size}
     _expect_equal(path, sizes, {name: getattr(config, name) for name in sizes})
-    model = Transformer(config).to(device)
+    code = _code(path, kept, code, run_its_code)
+    model = (OwnTransformer(code, config) if code else Transformer(config)).to(device)
     _load_weights(path, model, tensors)
     return Checkpoint(model.eval(), source_tokenizer, target_tokenizer, notes)
+
+
+def _code(path: Path, kept: dict[str, str] | None, code: OwnCode | None, run_its_code: bool) -> OwnCode | None:
+    """Return the code that a model needs; None for the package's own. Only what was asked for is run."""
+    if kept is None:
+        if code:
+            raise ValueError(
+                f"model: expected no file of one's own for the package's model, got {code.name} for {path}"
+            )
+        return None
+    if code:
+        if code.sha256 != kept["sha256"]:
+            warnings.warn(f"model: {code.name} has changed since {path} was trained", stacklevel=3)
+        return code
+    if not run_its_code:
+        raise ValueError(
+            f"model: expected the file of the code that {path} was trained with, got none. A checkpoint is data: its "
+            f"copy of {kept['name']} is run only if you say so. --model {kept['name']} runs your file, --run-its-code "
+            "the copy, with all of your rights"
+        )
+    return OwnCode.of_text(f"{kept['name']} (the copy in {path})", kept["text"])
 
 
 def save_training(folder: str | Path, training: Training) -> Path:
@@ -94,6 +129,8 @@ def save_training(folder: str | Path, training: Training) -> Path:
         "epoch": training.stream.epoch,
         "position": training.stream.position,
     }
+    if isinstance(training.model, OwnTransformer):
+        header["code_sha256"] = training.model.code.sha256
     if training.average:
         tensors |= {f"average.{name}": tensor for name, tensor in training.average.means.items()}
         header["average_updates"] = training.average.updates
@@ -113,6 +150,8 @@ def load_training(folder: str | Path, training: Training) -> None:
     if training.config.precision == "auto":  # what it stood for when the training began
         training.config = dataclasses.replace(training.config, precision=saved["precision"])
     _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
+    code = training.model.code.sha256 if isinstance(training.model, OwnTransformer) else "nothing"
+    _expect_equal(path, {"code_sha256": header.get("code_sha256", "nothing")}, {"code_sha256": code})
     _load_weights(path, training.model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:

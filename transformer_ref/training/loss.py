@@ -63,6 +63,10 @@ class MeanLoss:
         """Return the number of real target tokens."""
         return int((batch.target_labels != self.pad).sum())
 
+    def cross_entropy(self, logits: Tensor, labels: Tensor, pad: int) -> Tensor:
+        """Return what a validation measures: the mean without smoothing."""
+        return masked_cross_entropy(logits, labels, pad)
+
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         """Return the mean loss, a scalar; model(source, target_input) gives logits, (batch, target, vocabulary)."""
         logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)

@@ -4,7 +4,7 @@ AdamW moves everything, or, with Muon, everything but the matrices between hidde
 2024) turns a matrix's momentum into the nearest orthogonal one, so that no direction is left behind.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -56,12 +56,18 @@ class OptimizerGroup:
             optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def build_optimizer(model: nn.Module, config: TrainingConfig, processes: Processes = ALONE) -> OptimizerGroup:
+def build_optimizer(
+    model: nn.Module,
+    config: TrainingConfig,
+    processes: Processes = ALONE,
+    hidden_of: Callable[[nn.Module], Iterable[Tensor]] | None = None,
+) -> OptimizerGroup:
     """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest.
 
-    processes: those that take each step together.
+    processes: those that take each step together; hidden_of: which matrices of the model Muon may move, by default
+    `hidden_matrices`.
     """
-    hidden = list(hidden_matrices(model)) if config.muon_rate else []
+    hidden = list((hidden_of or hidden_matrices)(model)) if config.muon_rate else []
     chosen = {id(parameter) for parameter in hidden}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
     adam = torch.optim.AdamW(

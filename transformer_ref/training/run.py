@@ -13,6 +13,7 @@ from transformer_ref.data.batching import BatchStream
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.faster import TrainingLoss, accelerate
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.own_code import OwnCode
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import (
@@ -26,6 +27,7 @@ from transformer_ref.training.checkpoint import (
     save_training,
 )
 from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.own import OwnLoss, new_own_model, own_hidden_matrices, own_packer, own_rate, own_shift
 from transformer_ref.training.processes import ALONE, Processes
 from transformer_ref.training.recipes import RECIPES, Recipe
 from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
@@ -50,7 +52,7 @@ class Run(NamedTuple):
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     validation: BatchStream
-    notes: dict[str, str]
+    notes: dict[str, Any]
     data: dict[str, dict[str, Any]]  # of each split: pairs, how many were left out and why, a fingerprint
 
 
@@ -64,13 +66,15 @@ def prepare(
     recipe: Recipe | None = None,
     processes: Processes = ALONE,
     start: Checkpoint | None = None,
+    code: OwnCode | None = None,
 ) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
     config: the recipe's, perhaps changed; processes: those that train together.
     start: a model to go on from, with its tokenizers and sizes, in place of a new one; dropout is still the recipe's.
-    Raises ValueError for a split that holds no pair to learn from.
+    code: a learner's own, whose Transformer is trained with the loss, schedule and batches that it has.
+    Raises ValueError for a split that holds no pair to learn from, OwnCodeError for code that cannot be trained.
     """
     recipe = recipe or RECIPES[corpus]
     if start:
@@ -79,18 +83,25 @@ def prepare(
     else:
         tokenizers = (recipe.learn_tokenizer([*train.source, *train.target]),) * 2
         model_config = ModelConfig(tokenizers[0].size, tokenizers[1].size, **recipe.model)
-    model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
+    if code:
+        model = new_own_model(code, model_config, config.seed).to(device)
+    else:
+        model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
     if start:
         model.load_state_dict(start.model.state_dict())
     model = accelerate(model)
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
-        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config)
+        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, code)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
-    optimizer = build_optimizer(model, config, processes)
-    loss = TrainingLoss(model_config.pad, config.label_smoothing)
-    training = Training(model, optimizer, streams["train"], config, loss, average, processes)
+    optimizer = build_optimizer(model, config, processes, own_hidden_matrices if code else None)
+    smoothing = model_config.pad, config.label_smoothing
+    loss = OwnLoss(code, *smoothing) if code else TrainingLoss(*smoothing)
+    rate = own_rate(code, model_config.d_model)
+    training = Training(model, optimizer, streams["train"], config, loss, average, processes, rate)
     notes = dict(corpus=corpus, source=languages[0], target=languages[1])
+    if code:
+        notes |= {"parts": code.whose(), "code_sha256": code.sha256}
     return Run(training, *tokenizers, streams["validation"], notes, data)
 
 
@@ -158,7 +169,12 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
 
 
 def _stream(
-    split: str, lines: Parallel, tokenizers: tuple[Tokenizer, Tokenizer], model: ModelConfig, config: TrainingConfig
+    split: str,
+    lines: Parallel,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    model: ModelConfig,
+    config: TrainingConfig,
+    code: OwnCode | None,
 ) -> tuple[BatchStream, dict[str, Any]]:
     """Return the pairs that can be learned from, and how many there were of which kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
@@ -185,12 +201,14 @@ def _stream(
         sha256=lines.sha256(),
     )
     special = model.pad, model.bos, model.eos
-    return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed), data
+    own = own_packer(code), own_shift(code)
+    return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed, *own), data
 
 
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
     training = run.training
-    loss = validation_loss(_to_be_judged(training), run.validation.one_epoch(), training.loss.pad)
+    of_loss = training.loss.pad, training.loss.cross_entropy
+    loss = validation_loss(_to_be_judged(training), run.validation.one_epoch(), *of_loss)
     loss = training.processes.of_first(loss, next(training.model.parameters()).device)
     training.validations.append((progress.step, loss))
     for watcher in watchers:

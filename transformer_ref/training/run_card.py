@@ -114,6 +114,9 @@ def page(card: Mapping[str, Any]) -> str:
         f"| {split} | {data['pairs']:,} | {data['empty']:,}, {data['too_long']:,} | `{data['sha256']}` |"
         for split, data in card["data"].items()
     ]
+    if card.get("parts"):
+        lines += ["", f"The code, SHA-256 `{card['code_sha256']}`:", "", "| part | whose |", "|---|---|"]
+        lines += [f"| {name} | {whose} |" for name, whose in card["parts"].items()]
     lines += ["", f"Config, SHA-256 `{card['config_sha256']}`:", "", "| setting | value |", "|---|---|"]
     lines += [f"| {name} | {value} |" for part in ("model", "training") for name, value in card[part].items()]
     return "\n".join(lines) + "\n"

@@ -55,6 +55,7 @@ class Training:
     loss: MeanLoss
     average: WeightAverage | None = None
     processes: Processes = ALONE
+    rate: Callable[[TrainingConfig, int, float], float] = rate_factor  # config, step, share done -> share of the peak
     step: int = 0
     seconds: float = 0.0
     tokens: int = 0  # real target tokens read so far
@@ -128,7 +129,7 @@ def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:
         torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2**63)
-        training.optimizer.scale_rates(rate_factor(config, training.step + 1, share_done(training)))
+        training.optimizer.scale_rates(training.rate(config, training.step + 1, share_done(training)))
         batch = next(batches).to(device)
         result = train_step(training.model, batch, training.optimizer, training.loss, config.clip, gradients)
     except (KeyboardInterrupt, TrainingError):
@@ -144,8 +145,13 @@ def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
 
 
 @torch.inference_mode()
-def validation_loss(model: nn.Module, batches: Iterable[Batch], pad: int) -> float:
-    """Return the mean cross-entropy, in nats a real token and without smoothing, over batches never trained on."""
+def validation_loss(
+    model: nn.Module, batches: Iterable[Batch], pad: int, measure: Callable[..., torch.Tensor] = masked_cross_entropy
+) -> float:
+    """Return the mean cross-entropy, in nats a real token and without smoothing, over batches never trained on.
+
+    measure: logits, labels, pad -> the mean of a batch.
+    """
     model.eval()
     device = next(model.parameters()).device
     total, tokens = 0.0, 0
@@ -153,7 +159,7 @@ def validation_loss(model: nn.Module, batches: Iterable[Batch], pad: int) -> flo
         batch = batch.to(device)
         real = int((batch.target_labels != pad).sum())
         logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
-        total += masked_cross_entropy(logits, batch.target_labels, pad).item() * real
+        total += float(measure(logits, batch.target_labels, pad)) * real
         tokens += real
     return total / max(tokens, 1)
 

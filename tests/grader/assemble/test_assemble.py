@@ -190,7 +190,63 @@ def test_the_file_runs_without_the_notebooks_and_holds_what_passed_alone(learner
     space = runpy.run_path(str(learner[0] / "my_transformer.py"))
     own = {name for name, value in space.items() if getattr(value, "__module__", "") == "<run_path>"}
     assert own == {"softmax", "soft_lookup"}
-    assert f"2 of {sum(len(assignment.exercise_ids) for assignment in catalogue.ASSIGNMENTS)}" in space["__doc__"]
+    assert f"2 of {sum(len(each.exercise_ids) for each in ASSIGNMENTS.values())} exercises" in space["__doc__"]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder in which 05's weights are wrong, what else stands in 05 and 07 is right, and one answer may be filled."""
+    folder = tmp_path_factory.mktemp("filled")
+    answers = {name: str(catalogue.find(name).right[0].source) for name in ("soft-lookup", "add-positions")}
+    answers["soft-lookup"] = (
+        "def soft_lookup(q, keys, values, beta):\n    return softmax(beta * (keys @ q), -1) @ values"
+    )
+    wrong = "def attention_weights(Q, K):\n    return softmax(Q @ K.mT)"
+    module = (
+        "class SelfAttention(nn.Module):\n    def __init__(self, d, k, v):\n        super().__init__()\n"
+        "        self.q, self.k, self.v = nn.Linear(d, k), nn.Linear(d, k), nn.Linear(d, v)\n"
+        "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n        return w @ self.v(x), w"
+    )
+    notebooks = {
+        "self_attention": [
+            ("attention-weights", wrong),
+            ("soft-lookup", answers["soft-lookup"]),
+            ("self-attention", module),
+        ],
+        "positional_encoding": [("add-positions", answers["add-positions"])],
+    }
+    for name, cells in notebooks.items():
+        written = [code("set-up", SET_UP), *(code(*cell) for cell in cells)]
+        text = json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        (folder / f"{name}.ipynb").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "autograder", "assemble", "--from", folder, "--fill", "attention-weights"]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert said.returncode == 0, said.stderr
+    return folder / "my_transformer.py", said.stdout
+
+
+def test_a_wrong_answer_is_filled_where_that_was_asked_and_the_file_says_so_at_that_place(filled):
+    path, said = filled
+    space = runpy.run_path(str(path))
+    assert space["NOT_MINE"] == ["attention_weights"]
+    weights = space["SelfAttention"](4, 3, 2)(torch.randn(1, 5, 4))[1]
+    assert torch.allclose(weights.sum(-1), torch.ones(1, 5))
+    heading = " ".join(path.read_text("utf-8").partition("\n# 05.2")[2].partition("\ndef ")[0].split("\n# "))
+    assert "the course's answer, since yours is not in" in heading
+    assert "○ 05.2 attention_weights: the course's answer" in said
+    assert "05.4 SelfAttention: the course's" not in said and "SelfAttention" in said
+
+
+def test_what_a_chapter_may_not_import_while_it_is_graded_its_neighbor_in_the_file_may(filled):
+    text = filled[0].read_text("utf-8")
+    assert "from transformer_ref.model.softmax import softmax" in text  # 05's; 07 sees no module of the package
+    assert "def add_positions" in text and "  ✓ 07.2 add_positions" in filled[1]
+
+
+def test_an_exercise_to_fill_that_does_not_exist_is_named(tmp_path, learner, capsys):
+    command = ["assemble", "--from", str(learner[0]), "--output", str(tmp_path / "x.py"), "--fill", "decoder"]
+    assert command_line.main(command) == 2
+    assert "fill: expected ids of exercises" in capsys.readouterr().err
 
 
 def test_a_file_of_somebody_else_is_left_alone(learner, capsys):

@@ -53,3 +53,13 @@ def test_a_default_is_seen_in_what_is_drawn(case, default):
 def test_a_case_of_other_values_asks_no_default():
     x = torch.tensor([[1.5, 2.5], [3.5, 4.5]], dtype=torch.float64)
     assert defaults.asked([Case((x, 3, True, [5, 6], "aa"))]) == set()
+
+
+def test_a_lookup_in_another_order_is_not_blamed_for_the_rounding_of_its_scores():
+    lookup = catalogue.find("soft-lookup")
+    probe = next(each for each in lookup.hidden if each.name == "two close keys and a large beta")
+    for seed in range(300):
+        q, keys, values, beta = probe.draw(torch.Generator().manual_seed(seed)).arguments
+        ours = lookup.reference["soft_lookup"](q, keys, values, beta)
+        theirs = torch.softmax(beta * keys @ q, -1) @ values
+        assert torch.allclose(theirs, ours, rtol=probe.rtol, atol=probe.atol), seed

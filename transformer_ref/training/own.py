@@ -1,0 +1,203 @@
+"""A training whose model, loss, schedule and batches are a learner's own, where their file has them (chapter 12)."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.data.batching import Batch, shift_right, token_batches
+from transformer_ref.own_code import MODEL, OwnCode, OwnCodeError, OwnTransformer
+from transformer_ref.training.loss import MeanLoss
+from transformer_ref.training.schedule import rate_factor
+
+AVERAGE_DECAY = 0.99
+MOVED = 1e-3  # a logit that moves by more has seen what it should not
+
+
+def own_settings(config: TrainingConfig, code: OwnCode) -> TrainingConfig:
+    """Return a recipe's settings as the learner's code wants them.
+
+    fp32, since a table that is no buffer does not follow into bf16. Their `noam_lr` never falls to 0, so a running mean
+    of the weights takes the place of the recipe's last small steps.
+    """
+    precision = "fp32" if config.precision == "auto" else config.precision
+    if code.part("noam_lr") is None:
+        return replace(config, precision=precision)
+    mean = config.average_decay or AVERAGE_DECAY
+    return replace(config, precision=precision, schedule="inverse_sqrt", average_decay=mean)
+
+
+def new_own_model(code: OwnCode, config: ModelConfig, seed: int) -> OwnTransformer:
+    """Return the learner's model with first weights drawn as the package draws its own, so that none starts too large.
+
+    Tables of a vocabulary have variance 1 / d_model, other matrices Glorot's; vectors stay as the learner has them.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = OwnTransformer(code, config)
+        for weight in model.parameters():
+            if weight.dim() == 2 and not _is_table(weight, config):
+                nn.init.xavier_uniform_(weight)
+            elif weight.dim() >= 2:
+                nn.init.normal_(weight, std=config.d_model**-0.5)
+    return model
+
+
+def own_hidden_matrices(model: OwnTransformer) -> Iterator[Tensor]:
+    """Yield the matrices between hidden vectors, which Muon may move: all but the tables of a vocabulary."""
+    for weight in model.parameters():
+        if weight.dim() == 2 and min(weight.shape) > 1 and not _is_table(weight, model.config):
+            yield weight
+
+
+def _is_table(weight: Tensor, config: ModelConfig) -> bool:
+    return bool({config.source_vocabulary, config.target_vocabulary} & set(weight.shape))
+
+
+class OwnLoss(MeanLoss):
+    """The mean loss, from the learner's `masked_ce`, or, where there is smoothing, from their `smooth_targets`."""
+
+    def __init__(self, code: OwnCode, pad: int, smoothing: float) -> None:
+        super().__init__(pad, smoothing)
+        self.code = code
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        """Return the mean loss, a scalar. Raises OwnCodeError where the learner's part is none."""
+        targets_of = self.code.part("smooth_targets")
+        if (targets_of if self.smoothing else self.code.part("masked_ce")) is None:
+            return super().__call__(model, batch)
+        logits, labels = model(batch.source, batch.target_input), batch.target_labels  # (batch, target, vocabulary)
+        if not self.smoothing:
+            return self.cross_entropy(logits, labels)
+        vocabulary, sizes = logits.shape[-1], f"labels {tuple(labels.shape)}"
+        with self.code.called(f"smooth_targets({sizes}, {vocabulary}, {self.smoothing}, {self.pad})"):
+            with torch.device(labels.device):
+                targets = targets_of(labels, vocabulary, self.smoothing, self.pad)  # (batch, target, vocabulary)
+        _expect(self.code, "smooth_targets", targets, tuple(logits.shape))
+        real = (labels != self.pad).sum().clamp(min=1)
+        return -(targets * logits.log_softmax(dim=-1)).sum() / real
+
+    def cross_entropy(self, logits: Tensor, labels: Tensor, pad: int | None = None) -> Tensor:
+        """Return the learner's `masked_ce`, else the package's. pad: of no use, it is known."""
+        own = self.code.part("masked_ce")
+        if own is None:
+            return super().cross_entropy(logits, labels, self.pad)
+        sizes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
+        with self.code.called(f"masked_ce({sizes}, {self.pad})"), torch.device(labels.device):
+            loss = own(logits, labels, self.pad)
+        _expect(self.code, "masked_ce", loss, ())
+        return loss
+
+
+def _expect(code: OwnCode, name: str, got: Any, shape: tuple[int, ...]) -> None:
+    if not isinstance(got, Tensor) or tuple(got.shape) != shape:
+        said = tuple(got.shape) if isinstance(got, Tensor) else repr(got)[:60]
+        raise OwnCodeError(f"{code.name}: {name}: expected a tensor of shape {shape}, got {said}")
+
+
+def own_rate(code: OwnCode | None, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
+    """Return what gives each step its share of the peak rates: the learner's `noam_lr` over its own peak, where the
+    schedule asked for is that one, "inverse_sqrt"; else the package's."""
+    own = code.part("noam_lr") if code else None
+
+    def factor(config: TrainingConfig, step: int, progress: float) -> float:
+        if own is None or config.schedule != "inverse_sqrt":
+            return rate_factor(config, step, progress)
+        warm_up = max(config.warm_up, 1)
+        with code.called(f"noam_lr({step}, {d_model}, {warm_up})"):
+            return float(own(step, d_model, warm_up)) / float(own(warm_up, d_model, warm_up))
+
+    return factor
+
+
+def own_packer(code: OwnCode | None) -> Callable[..., list[list[int]]]:
+    """Return what makes batches of lengths: the learner's `token_batches`, mixed as the package's are, or those."""
+    own = code.part("token_batches") if code else None
+    if own is None:
+        return token_batches
+
+    def batches(lengths: Sequence[int], max_tokens: int, generator: torch.Generator | None = None) -> list[list[int]]:
+        order = list(range(len(lengths)))
+        if generator is not None:
+            order = torch.randperm(len(lengths), generator=generator).tolist()
+        state = random.getstate()
+        with code.called(f"token_batches({len(lengths)} lengths, {max_tokens})"), torch.random.fork_rng(devices=[]):
+            random.seed(len(lengths))  # whatever it draws: a resumed training gets the batches of an uninterrupted one
+            torch.manual_seed(len(lengths))
+            made = [[int(i) for i in batch] for batch in own([int(lengths[i]) for i in order], max_tokens)]
+        random.setstate(state)
+        _expect_each_once(code, made, len(order))
+        made = [[order[i] for i in batch] for batch in made]
+        if generator is None:
+            return made
+        return [made[place] for place in torch.randperm(len(made), generator=generator).tolist()]
+
+    return batches
+
+
+def _expect_each_once(code: OwnCode, batches: list[list[int]], count: int) -> None:
+    found = sorted(item for batch in batches for item in batch)
+    if found != list(range(count)) or not all(batches):
+        raise OwnCodeError(
+            f"{code.name}: token_batches: expected each of {count:,} indices once and no empty batch, got "
+            f"{len(found):,} indices, {len(set(found)):,} of them different, in {len(batches):,} batches"
+        )
+
+
+def own_shift(code: OwnCode | None) -> Callable[[Tensor, int], Tensor]:
+    """Return what makes the decoder's input of labels: the learner's `shift_right`, or the package's."""
+    own = code.part("shift_right") if code else None
+    if own is None:
+        return shift_right
+
+    def shift(labels: Tensor, bos: int) -> Tensor:
+        with code.called(f"shift_right(labels {tuple(labels.shape)}, {bos})"):
+            shifted = own(labels, bos)
+        _expect(code, "shift_right", shifted, tuple(labels.shape))
+        return shifted
+
+    return shift
+
+
+def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
+    """Read one batch forward and backward, so that what cannot be trained is said now, not by a traceback later.
+
+    Returns sentences about what will train and not translate. Raises OwnCodeError. No weight moves.
+    """
+    code = model.code
+    model.train()
+    mean = loss(model, batch)
+    if not mean.requires_grad:
+        raise OwnCodeError(
+            f"{code.name}: the loss: expected one that gradients flow from, got a constant; look for detach, item, "
+            f"numpy or no_grad in {MODEL}.forward, masked_ce and smooth_targets"
+        )
+    with code.called("the backward pass"):
+        mean.backward()
+    without = [name for name, weight in model.own.named_parameters() if weight.grad is None]
+    model.zero_grad(set_to_none=True)
+    return [*_doubts(model, batch), *([f"no gradient reaches {', '.join(without[:4])}"] if without else [])]
+
+
+@torch.no_grad()
+def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
+    """What a model does that lowers the loss and spoils the translations, or makes a sentence depend on its batch."""
+    model.eval()
+    source, target = batch.source[:4], batch.target_input[:4]
+    said, doubts = model(source, target), []
+    half = target.shape[1] // 2
+    if half:
+        other = target.clone()
+        other[:, half:] = model.config.bos
+        if (model(source, other) - said)[:, :half].abs().max() > MOVED:
+            doubts.append("the decoder sees later words of the answer: the loss will fall and no translation be right")
+    padded = torch.cat([source, torch.full_like(source[:, :2], model.config.pad)], dim=1)
+    real = target != model.config.pad
+    if (model(padded, target) - said)[real].abs().max() > MOVED:
+        doubts.append("padding changes what it says: a sentence is translated otherwise alone than in a batch")
+    model.train()
+    return doubts
