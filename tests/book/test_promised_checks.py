@@ -55,6 +55,10 @@ def has_generator(case: Case) -> bool:
     return any(isinstance(value, torch.Generator) for value in case.arguments)
 
 
+def asked_again(case: Case) -> bool:
+    return any(isinstance(value, dict) and value.get("steps", 1) > 1 for value in case.arguments)
+
+
 def all_weights_given(cases: list[Case]) -> bool:
     return all(case.weights and case.construct for case in cases)
 
@@ -123,6 +127,22 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         lambda cases: all(probe.quiz for probe in catalogue.find("predict-shapes").probes),
     ),
     "as the check of 00.3 does": ("swap-batch-time", first(place)),
+    "The check hands over a small model and an optimizer, calls your function a few times and looks at the weights": (
+        "train-step",
+        lambda cases: catalogue.find("train-step").stage == "training step" and any(asked_again(case) for case in cases),
+    ),
+    "(after 60 the check gives up)": (
+        "overfit-one-batch",
+        lambda cases: catalogue.find("overfit-one-batch").seconds == 60,
+    ),
+    "the check says which symptom it sees": (
+        "overfit-one-batch",
+        lambda cases: all(known.shows for known in catalogue.find("overfit-one-batch").wrong),
+    ),
+    "The check counts 20,000 draws": (
+        "sample",
+        any_of(lambda case: shapes(case) and shapes(case)[0][0] == 20_000),
+    ),
 }
 ANY_CHECK = (  # said of every check
     "what a check says",
