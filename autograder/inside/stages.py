@@ -52,6 +52,11 @@ class SmallModel(nn.Module):
     "scores" (width, target vocabulary). In training it drops the same features each time.
     """
 
+    source: Tensor
+    target: Tensor
+    hidden: Tensor
+    scores: Tensor
+
     def __init__(self, weights: dict[str, Tensor]) -> None:
         super().__init__()
         for name, weight in weights.items():

@@ -129,7 +129,9 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     "as the check of 00.3 does": ("swap-batch-time", first(place)),
     "The check hands over a small model and an optimizer, calls your function a few times and looks at the weights": (
         "train-step",
-        lambda cases: catalogue.find("train-step").stage == "training step" and any(asked_again(case) for case in cases),
+        lambda cases: (
+            catalogue.find("train-step").stage == "training step" and any(asked_again(case) for case in cases)
+        ),
     ),
     "(after 60 the check gives up)": (
         "overfit-one-batch",

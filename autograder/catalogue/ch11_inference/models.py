@@ -3,6 +3,9 @@
 Neither was trained. The decoder's classes stand in the notebook word for word.
 """
 
+# A notebook's class names its parameters in a loop, and so without types.
+# pyright: basic, reportOperatorIssue=false
+
 import math
 
 import torch
