@@ -4,7 +4,7 @@ Neither was trained. The decoder's classes stand in the notebook word for word.
 """
 
 # A notebook's class names its parameters in a loop, and so without types.
-# pyright: basic, reportOperatorIssue=false
+# pyright: reportOperatorIssue=false
 
 import math
 
