@@ -292,13 +292,12 @@ class Exercise:
 class ByHand:
     """A cell of text that a person reads and gives points for; its rubric stands in the notebook above it.
 
-    id: the cell's grade id; number, points, section, minutes: as an exercise's.
+    id: the cell's grade id; number, points, minutes: as an exercise's.
     """
 
     id: str
     number: str
     points: float
-    section: Section
     minutes: int = 60
 
 

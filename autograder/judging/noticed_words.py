@@ -96,6 +96,8 @@ def _along(fact: Noticed) -> tuple[str, str]:
 
 def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
     """The names in the exercise's signature."""
+    if exercise.methods:
+        return ["calls"]  # of the class's methods, one after another
     reference = exercise.reference[outcome.case.function or exercise.names[0]]
     function = reference.forward if isinstance(reference, type) else reference
     return [name for name in inspect.signature(function).parameters if name != "self"]

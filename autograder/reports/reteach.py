@@ -1,6 +1,7 @@
 """A card for five minutes in class about one known mistake, drawn from the catalogue: what it does, shown on one small
 case that the class can work on paper, and a question to begin with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,11 @@ class Card:
 def card(exercise: Exercise, misconception: Misconception) -> Card:
     """The card, with the smallest case of the exercise on which the wrong answer differs from the right one."""
     outcomes = judge(exercise, LocalPeer(namespace_of(misconception.source)), DEMONSTRATION).outcomes
+    return card_from(exercise, misconception, outcomes)
+
+
+def card_from(exercise: Exercise, misconception: Misconception, outcomes: Sequence[Outcome]) -> Card:
+    """The card, with the smallest of the cases on which the wrong answer failed."""
     failed = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     failed.sort(key=lambda outcome: (outcome.probe.hidden, _size(outcome.case.arguments)))
     example = _example(exercise, failed[0]) if failed else None

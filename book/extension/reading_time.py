@@ -64,7 +64,8 @@ class TimeNeeded(SphinxDirective):
         (assignment,) = self.arguments
         for path in sorted((ROOT / "autograder" / "catalogue").glob(f"ch{assignment[:2]}_*/*.py")):
             self.env.note_dependency(str(path))
-        exercises = catalogue.find_assignment(assignment).exercises
+        assigned = catalogue.find_assignment(assignment)
+        exercises = (*assigned.exercises, *assigned.by_hand)
         reading = minutes_to_read(Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8"))
         said = (
             f" {reading} minutes to read, {sum(e.minutes for e in exercises)} for {NUMBERS[len(exercises)]} exercises "

@@ -2,7 +2,6 @@
 
 from autograder.catalogue.chapters import chapter
 from autograder.catalogue.exercise import ByHand
-from autograder.catalogue.sections import section
 
 ASSIGNMENT = chapter(
     __name__,
@@ -17,7 +16,7 @@ ASSIGNMENT = chapter(
         "transformer_ref.training.trainer",
         "transformer_ref.visualization.curves",
     ),
-    by_hand=(ByHand("capstone-report", "12.6", 20, section("sec-12-report"), minutes=120),),
+    by_hand=(ByHand("capstone-report", "12.6", 20, minutes=120),),
     trains=("capstone-training", "capstone-curves", "capstone-ambiguous", "capstone-average", "capstone-claims"),
     cell_seconds=180,  # a training takes 80 s of one processor, a learner's own Transformer perhaps twice as many
     notebook_seconds=235,  # under four minutes, whatever a notebook does

@@ -13,6 +13,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import WIDTH, render
+from autograder.reports import reteach
 from autograder.sandbox import visible
 
 EXERCISES = [exercise for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises]
@@ -89,6 +90,15 @@ def test_each_misconception_fails_as_itself_whatever_is_drawn(exercise):
 def test_a_misconception_that_a_learner_can_see_is_named_in_their_own_jupyter(exercise):
     found = [(m, judge(exercise, LocalPeer(namespace_of(m.source)), None)) for m in exercise.wrong]
     assert [m.name for m, verdict in found if not verdict.passed and verdict.misconception is not m] == []
+
+
+@by_misconceptions
+def test_every_misconception_has_a_card_that_shows_it(exercise):
+    found = [
+        reteach.card_from(exercise, known, verdict.outcomes) for known, verdict in verdicts_on_mistakes(exercise.id)
+    ]
+    bare = [each for each in found if each.example is None or each.example.right == each.example.mistaken]
+    assert [card.misconception.name for card in bare] == []
 
 
 @by_misconceptions

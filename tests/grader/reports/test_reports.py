@@ -19,7 +19,7 @@ from autograder.judging.verdict import Forbidden, Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
-from autograder.reports import dashboard, results, reteach
+from autograder.reports import dashboard, results
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -219,17 +219,6 @@ def test_a_course_without_a_gradebook_is_a_sentence_and_none_is_made(tmp_path, m
     assert command_line.main(["export", ASSIGNMENT.id]) == 2
     assert capsys.readouterr().err.startswith("There is no gradebook yet")
     assert not (tmp_path / "classroom" / "gradebook.db").exists()
-
-
-@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
-def test_every_misconception_has_a_card_that_shows_it(assignment):
-    bare = []
-    for exercise in assignment.exercises:
-        for misconception in exercise.wrong:
-            card = reteach.card(exercise, misconception)
-            if card.example is None or card.example.right == card.example.mistaken:
-                bare.append((exercise.id, misconception.name))
-    assert not bare
 
 
 @pytest.mark.browser
