@@ -246,4 +246,4 @@ def _hidden_lines(verdict: Verdict) -> list[str]:
 
 def wrapped(text: str, indent: str = "  ") -> list[str]:
     """The lines of a paragraph of a report."""
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

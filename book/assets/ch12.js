@@ -58,9 +58,9 @@
         button.tabIndex = isChosen ? 0 : -1;
       }));
       table.replaceChildren(html("caption", {}, `${titles[kind]}: layer ${layer}, head ${chosen[1]}; each row asks and shares out 1`),
-        html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "asks"), ...asked.map((token) => html("th", { scope: "col" }, token)))),
+        html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "asks"), ...asked.map((token) => html("th", { scope: "col" }, html("span", {}, token))))),
         html("tbody", {}, ...rows.map((row, q) => html("tr", {}, html("th", { scope: "row" }, asking[q]),
-          ...row.map((share) => html("td", { class: share > 0.55 ? "strong" : "", style: `--share:${share}` }, share.toFixed(2).replace(/^0/, "")))))));
+          ...row.map((share) => html("td", { class: share >= 0.92 ? "strong" : "", style: `--share:${share}` }, share.toFixed(2).replace(/^0/, "")))))));
       const told = rows.map((row, q) => [asking[q], asked[row.indexOf(Math.max(...row))], Math.max(...row)]);
       const pronoun = told.find(([token]) => ["He", "She", "They"].includes(token)) ?? told[told.length - 1];
       output.textContent = `Layer ${layer}, head ${chosen[1]}: “${pronoun[0]}” looks most at “${pronoun[1]}”, ${pronoun[2].toFixed(2)}.`;

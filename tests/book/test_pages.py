@@ -49,6 +49,11 @@ WORKED_EXAMPLES = {
 NOT_PRINTED = {
     "05_self_attention": {"1.01": "a sum that would be a bug", "0.17": "what a learner sees: 1 divided by 6"},
     "06_multi_head_attention": {"1.099": "the natural logarithm of 3"},
+    "12_capstone": {
+        "35.99": "measured, with a link to where",
+        "38.08": "measured, with a link to where",
+        "0.02": "a loss that somebody might quote",
+    },
     "11_inference": dict.fromkeys(
         ("27.52", "28.33", "28.85", "29.02"), "quoted with its source: one checkpoint, four ways to count"
     ),

@@ -144,7 +144,7 @@ EXERCISE = Exercise(
     reference=DecoderLayer, roles=parts, section=DECODER, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added, True),
-        visible("4 words said, 4 words read", inputs, 2, 4, 4, 6, 3, 10),
+        visible("4 words said, 4 words read", masked, 2, 4, 4, 6, 3, 10, False),
         visible("4 words said, 5 words read, post-norm", masked, 2, 4, 5, 6, 3, 10, False),
         visible("4 words said, 5 words read, pre-norm", masked, 2, 4, 5, 6, 3, 10, True),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 4, 6, 2, 8, dropout=0.5),

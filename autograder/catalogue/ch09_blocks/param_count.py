@@ -63,7 +63,7 @@ EXERCISE = Exercise(
     probes=(
         visible("the paper's base model, one table of 37,000", Case((PAPER,))),
         visible("small, pre-norm, three tables", Case((ModelConfig(
-            11, 13, d_model=6, heads=3, encoder_layers=2, decoder_layers=3, d_ff=10, norm_first=True),))),
+            11, 16, d_model=6, heads=3, encoder_layers=2, decoder_layers=3, d_ff=10, norm_first=True),))),
         hidden("post-norm, one table", drawn, True, False, says="tie_embeddings: one table"),
         hidden("pre-norm, one table", drawn, True, True, says="norm_first"),
         hidden("post-norm, three tables", drawn, False, False, says="three tables"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.inside import wire
+from autograder.intake import rebuild
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False) | st.text(max_size=20)
 VALUES = st.recursive(
@@ -22,6 +23,11 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_a_plain_value_arrives_unchanged(value):
     assert wire.copy(value) == value
+
+
+def test_the_longest_cell_that_is_taken_in_arrives_whole():
+    cell = "x" * (rebuild.MAX_CELL - 1) + "y"
+    assert wire.copy({"source": cell}) == {"source": cell}
 
 
 @pytest.mark.parametrize("dtype", sorted(wire.DTYPES))

@@ -175,6 +175,7 @@ def test_what_decides_imports_nothing_that_writes():
         "judge",
         "diagnose",
         "verdict",
+        "blocks",
         "observe",
         "observation",
         "compare",
