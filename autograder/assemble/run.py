@@ -200,6 +200,8 @@ def _judged(trials: Trials, exercise: Exercise, source: str, modules: Sequence[s
 
 
 def _reason(verdict: Verdict) -> str:
+    if verdict.exercise.trained:
+        return "it needs what its notebook has trained, so it stays there"
     if verdict.blank:
         return "not written yet"
     said = " ".join(explanation(verdict).split())
