@@ -47,7 +47,7 @@ def test_a_page_runs_in_an_empty_folder_with_the_packages_alone(tmp_path: Path) 
 
 
 def test_a_recording_that_does_not_exist_is_named_with_those_that_do() -> None:
-    with pytest.raises(ValueError, match="name: expected one of alignment, .*live_model.*, got 'no'"):
+    with pytest.raises(ValueError, match="name: expected one of ablations, alignment, .*live_model.*, got 'no'"):
         recording.recording("no")
     for path in recording.FOLDER.glob("*.json"):
         assert recording.recording(path.stem) == json.loads(path.read_text(encoding="utf-8"))
