@@ -50,7 +50,7 @@ def test_a_notebook_ends_with_its_explorer_and_what_to_do_next(assignment):
     assert list(cells)[-2:] == [f"{stem}-explorer", f"{stem}-next"]
     assert f'explore("{assignment.notebook}")' in cells[f"{stem}-explorer"]
     folder = course.notebook_path(ROOT, "exercises", assignment).parent
-    for link in re.findall(r"\]\(((?!http)[^)#]+)", "\n".join(cells.values())):
+    for link in re.findall(r"\]\(((?!http)[^)#\s]+)\)", "\n".join(cells.values())):
         assert (folder / link).is_file(), link
     assert "Ctrl+S" in next(iter(cells.values())) and "Begin here" in next(iter(cells.values()))
 
@@ -58,7 +58,7 @@ def test_a_notebook_ends_with_its_explorer_and_what_to_do_next(assignment):
 @by_assignment
 def test_a_link_to_the_book_names_a_page_and_a_section_that_it_has(assignment):
     links = re.findall(r"http://127\.0\.0\.1:8000/(\w+)\.html#([\w-]+)", "\n".join(cells_of(assignment).values()))
-    assert len(links) == len(assignment.exercises)
+    assert len(links) >= len(assignment.exercises)
     for page, label in links:
         assert f"({label})=" in (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_trained_is_said_in_one_sentence_before_the_first_step(ol
 )
 def test_what_lowers_the_loss_and_spoils_the_translation_is_said_before_the_training(old, new, said):
     sound = new_own_model(code(), config(), seed=3)
-    assert rehearse(sound, BATCH, OwnLoss(sound.code, 0, 0.1)) == []
+    assert not any(said in doubt for doubt in rehearse(sound, BATCH, OwnLoss(sound.code, 0, 0.1)))
     own = new_own_model(code(own_file().replace(old, new)), config(), seed=3)
     assert any(said in doubt for doubt in rehearse(own, BATCH, OwnLoss(own.code, 0, 0.1)))
 

@@ -1,0 +1,60 @@
+"""Chapter 12: every head of the three kinds of a trained translator, as the learner's `export_attention` hands it over."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from ipywidgets import Dropdown, IntSlider, Text, VBox
+
+from transformer_ref import live_model
+from transformer_ref.translate import Translator
+from transformer_ref.visualization.drawing import Drawing
+from transformer_ref.visualization.explorers.panel import WIDE, NotYet, ask, panel
+from transformer_ref.visualization.heat_map import heat_map
+
+MOST_WORDS = 9  # of a sentence that is read
+KINDS = {"encoder: the source to itself": "encoder", "decoder: the target to itself": "decoder", "cross": "cross"}
+
+
+def explorer(export_attention: Callable[..., Any]) -> VBox:
+    """Return the panel: a sentence, the kind of attention, and which head is drawn."""
+    model, tokenizer = live_model.unpack(live_model.read_weights())
+    translator = Translator(model, tokenizer, tokenizer)
+    config = model.config
+    sentence = Text(value="I bought new windows for my computer.", description="a sentence", style=WIDE)
+    kind = Dropdown(options=KINDS, value="cross", description="attention", style=WIDE)
+    head = IntSlider(value=1, min=1, max=config.heads, description="head", style=WIDE)
+
+    def view(sentence: str, kind: str, head: int) -> Drawing:
+        text = " ".join(sentence.split()[:MOST_WORDS])
+        if not text:
+            raise NotYet("Type a sentence above.")
+        seen = translator.attention(text)
+        weights = {name: [layer[None] for layer in getattr(seen, name)] for name in ("encoder", "decoder", "cross")}
+        # which id a token has does not matter here, only that it is no pad
+        sides = [torch.full((1, len(tokens)), config.eos) for tokens in (seen.source, seen.target)]
+        table = _table(ask(export_attention, weights, *sides, config.pad), kind, head, config.heads)
+        source, target = ([token.replace("￭", "") for token in tokens] for tokens in (seen.source, seen.target))
+        asking, asked = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
+        if tuple(table.shape) != (len(asking), len(asked)):
+            shape = (len(asking), len(asked))
+            raise NotYet(f"A head of this kind should have the shape {shape}; yours has {tuple(table.shape)}.")
+        looks = "; ".join(
+            f"{token} looks most at {asked[row.argmax()]} ({row.max():.2f})"
+            for token, row in zip(asking, table, strict=True)
+        )
+        return heat_map(table, asking, asked, f"Head {head} of {config.heads}. By your function: {looks}.", digits=2)
+
+    return panel("Explorer: every head of a trained translator", [sentence, kind, head], view)
+
+
+def _table(found: Any, kind: str, head: int, heads: int) -> torch.Tensor:
+    """One head's weights out of what the learner's function returned."""
+    if not isinstance(found, (list, tuple)) or not found or not isinstance(found[0], dict) or kind not in found[0]:
+        raise NotYet(
+            f"export_attention should return a list with a dictionary for each sentence, with the key {kind!r}."
+        )
+    weights = found[0][kind]
+    if not isinstance(weights, torch.Tensor) or weights.dim() != 4 or weights.shape[1] != heads:
+        raise NotYet(f"{kind!r} should be a tensor (layers, heads, query, key) with {heads} heads.")
+    return weights[0, head - 1].detach().float()
