@@ -1,4 +1,4 @@
-"""Chapter 12: every head of the three kinds of a trained translator, as the learner's `export_attention` hands it over."""
+"""Chapter 12: every head of a trained translator, as the learner's `export_attention` hands its weights over."""
 
 from collections.abc import Callable
 from typing import Any
