@@ -1,14 +1,12 @@
 """Calibrate the capstone's scale: capstone.json, by which 12.3 is graded and which chapter 12 shows.
 
-    python -m book.recorded.capstone              the reference and a recurrent translator, three seeds each
-    python -m book.recorded.capstone --broken     besides, the translator with one of twelve mistakes in it
+    python -m book.recorded.capstone
 
-Each model reads the same pairs of the built-in corpus as the notebook's, for as many steps. All are asked what 12.3
-asks: lines of combinations that training never shows, drawn anew again and again. About ten minutes on one core, and
-as many more with --broken; what is recorded already is kept.
+The reference and a recurrent translator are trained from three seeds each. Each model reads the same pairs of the built-in corpus as the notebook's, for as many steps. All are asked what 12.3
+asks: lines of combinations that training never shows, drawn anew again and again. About ten minutes on one core; what is
+recorded already is kept.
 """
 
-import argparse
 import json
 import platform
 import statistics
@@ -119,11 +117,8 @@ def measured(train: Callable[[Experiment, int], Decode], experiment: Experiment,
     return {"scores": scores(experiment, decode), "seconds": round(seconds, 1), "translations": said}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Train what is not recorded yet, writing after each training."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--broken", action="store_true", help="train the translator with each mistake, too")
-    chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     if record.get("about") != about():
@@ -140,10 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     record["scale"] = scale(record)
     write(record)
     print(f"0 points at {record['scale']['none']} BLEU, all of them at {record['scale']['full']}")
-    if chosen.broken:
-        from book.recorded.capstone_broken import add_broken  # what it takes is needed for nothing else
-
-        add_broken(record, write)
 
 
 def write(record: dict) -> None:
