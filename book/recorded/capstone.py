@@ -2,9 +2,9 @@
 
     python -m book.recorded.capstone
 
-The reference and a recurrent translator are trained from three seeds each. Each model reads the same pairs of the built-in corpus as the notebook's, for as many steps. All are asked what 12.3
-asks: lines of combinations that training never shows, drawn anew again and again. About ten minutes on one core; what is
-recorded already is kept.
+The reference and a recurrent translator are trained from three seeds each. Each model reads the same pairs of the
+built-in corpus as the notebook's, for as many steps. All are asked what 12.3 asks: lines of combinations that training
+never shows, drawn anew again and again. About ten minutes on one core; what is recorded already is kept.
 """
 
 import json
