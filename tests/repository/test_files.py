@@ -57,6 +57,12 @@ def test_the_top_level_is_exactly_the_one_the_architecture_names(repository_file
     assert {path.parts[0] for path in repository_files} == TOP_LEVEL
 
 
+def test_no_two_test_modules_share_a_name(repository_files: list[Path]) -> None:
+    """pytest imports a test module by its bare name: of two, the second one is an error of the whole run."""
+    names = [path.name for path in repository_files if path.parts[0] == "tests" and path.name.startswith("test_")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_no_file_is_larger_than_two_megabytes(root: Path, repository_files: list[Path]) -> None:
     sizes = {str(path): (root / path).stat().st_size for path in repository_files}
     assert {name: size for name, size in sizes.items() if size > LARGEST} == {}
