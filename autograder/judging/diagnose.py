@@ -1,12 +1,13 @@
 """Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Any
 
-from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception
 from autograder.catalogue.known_answers import Answer
 from autograder.judging import compare
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
@@ -35,7 +36,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
             return misconception, _evidence(agreeing)
         if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
-    return best or _two_at_once(exercise, asked)
+    return best or _two_at_once(exercise, asked) or _in_one_setting(exercise, asked)
 
 
 def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, None] | None:
@@ -59,6 +60,33 @@ def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconce
             said = f"{TWO} One: {first.message} The other: {second.message}"
             return replace(known, name=first.name, message=said), None
     return None
+
+
+def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    """A known mistake that is made under one of a flag's two values alone, where every failure has this value.
+
+    What was asked under the other value is left out, and must have been right. asked: the failures first.
+    """
+    if not asked or asked[0].passed:
+        return None
+    for name, value in _flags(exercise, asked[0].case).items():
+        here = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is value]
+        others = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is (not value)]
+        if not others or not all(outcome.passed for outcome in others):
+            continue
+        for known in exercise.wrong:
+            agreeing, clashes = _agreement(exercise, known, here)
+            if agreeing and not clashes:
+                said = f"Where {name} is {value}, and only there: {known.message}"
+                return replace(known, message=said), _evidence(agreeing)
+    return None
+
+
+def _flags(exercise: Exercise, case: Case) -> dict[str, bool]:
+    """The arguments of a call, or of a class's constructor, that are True or False, by name."""
+    made = case.construct or case.arguments
+    names = inspect.signature(exercise.reference[case.function or exercise.names[0]]).parameters
+    return {name: value for name, value in zip(names, made, strict=False) if isinstance(value, bool)}
 
 
 def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
