@@ -35,7 +35,10 @@ EXTENSIONS = (
 SERIF = "source-serif-4-latin"  # the face that pages are read in, cut to the letters of Western Europe
 WANTED = {
     "@fontsource/source-serif-4@5.3.1": [
-        *((f"files/{SERIF}-{cut}.woff2", f"serif/{SERIF}-{cut}.woff2") for cut in ("400-normal", "400-italic", "600-normal")),
+        *(
+            (f"files/{SERIF}-{cut}.woff2", f"serif/{SERIF}-{cut}.woff2")
+            for cut in ("400-normal", "400-italic", "600-normal")
+        ),
         ("LICENSE", "serif/LICENSE"),
     ],
     "mathjax@3.2.2": [

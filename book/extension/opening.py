@@ -2,7 +2,8 @@
 
 - A chapter's number stands by itself in its title, in the list of chapters and at the foot of its neighbors; its time
   follows its question.
-- A line of code that is too long for a phone goes on below its own beginning.
+- A line of code or output that is too long for a phone goes on below its own beginning, unless its columns stand
+  below others. A formula keeps the full stop or comma that follows it on its line.
 - A phone's home screen gets its own logo.
 """
 
@@ -14,8 +15,10 @@ from sphinx.application import Sphinx
 
 NUMBER = r"(\d\d) · "
 NUMBERED = r'<span class="chapter-number">\1</span><span class="chapter-dot"> · </span>'
-CODE = re.compile(r'(<div class="highlight[^"]*[^>]*><pre>)((?:<span></span>)?)(.*?)(</pre>)', re.DOTALL)
+CODE = re.compile(r"(<div class=\"highlight[^>]*>)<pre>((?:<span></span>)?)(.*?)</pre>", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
+FORMULA = re.compile(r'(<span class="math notranslate nohighlight">(?:(?!</span>).)*</span>)([.,;:!?)’”]+)', re.DOTALL)
+COLUMNS = re.compile(r"\S {2,}\S")  # two blanks within a line
 
 
 def put_time_below_question(app: Sphinx, doctree: nodes.document) -> None:
@@ -43,13 +46,20 @@ def hanging(code: str) -> str:
 
 def set_lines(body: str) -> str:
     """Return a page on which every line of code can go on below its own beginning."""
-    return CODE.sub(lambda found: f"{found[1]}{found[2]}{hanging(found[3])}{found[4]}", body)
+
+    def set_block(found: re.Match) -> str:
+        lined = sum(bool(COLUMNS.search(line)) for line in TAG.sub("", found[3]).split("\n"))
+        kind = ' class="columns"' if lined > 1 else ""
+        return f"{found[1]}<pre{kind}>{found[2]}{hanging(found[3])}</pre>"
+
+    return CODE.sub(set_block, body)
 
 
 def number_chapters(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Set chapters' numbers apart, on the page and in the links to it."""
     if "body" in context:
-        context["body"] = set_lines(re.sub(f"<h1>{NUMBER}", f"<h1>{NUMBERED}", context["body"], count=1))
+        body = re.sub(f"<h1>{NUMBER}", f"<h1>{NUMBERED}", context["body"], count=1)
+        context["body"] = FORMULA.sub(r'<span class="kept">\1\2</span>', set_lines(body))
     for neighbor in ("prev", "next"):
         if context.get(neighbor):
             title = re.sub(f"^{NUMBER}", NUMBERED, context[neighbor]["title"])
@@ -65,7 +75,7 @@ def numbered(list_of_pages: Callable) -> Callable:
 
     def listed(*given: object, **named: object) -> object:
         found = list_of_pages(*given, **named)
-        return re.sub(rf"(?<=>){NUMBER}", NUMBERED, found) if isinstance(found, str) else found
+        return re.sub(rf"(?<=>){NUMBER}", NUMBERED, str(found)) if named.get("kind") == "sidebar" else found
 
     return listed
 

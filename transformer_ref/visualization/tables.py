@@ -36,7 +36,8 @@ _STYLE = f"""
 .of-numbers.of-numbers td.masked {{ background: repeating-linear-gradient(45deg, {_EDGE} 0 3px, {PAPER} 3px 7px); }}
 .of-numbers.of-numbers .sum {{ border-left: 1.5px solid {_EDGE}; border-radius: 0; }}
 .of-numbers.asking tbody th {{ border-right: 4px solid {QUERY} !important; text-align: right !important; }}
-.of-numbers.asking thead th:not(.sum) {{ border-bottom: 4px solid {KEY} !important; }}
+.of-numbers.asking thead th {{ border-bottom: 4px solid {KEY} !important; }}
+.of-numbers.asking thead .sum {{ border-bottom-color: transparent !important; }}
 .numbers p {{ margin: 0.3em 0 0 2px; font-size: 0.9em; color: {INK}; }}
 @media (max-width: 480px) {{
   .numbers table.of-numbers.of-numbers {{ font-size: 0.8em; border-spacing: 1px; }}
@@ -156,6 +157,35 @@ class Table:
             side = "above" if value >= 0 else "below"
             return f' class="{side}" style="--of:{STRONGEST * abs(value) / (largest or 1):.1f}"'
         return ""
+
+
+def weight_table(
+    weights: Sequence[Sequence[float]],
+    words: Sequence[str],
+    title: str = "weights",
+    *,
+    keys: Sequence[str] | None = None,
+    digits: int = 3,
+    masked: Sequence[Sequence[bool]] | None = None,
+    note: str = "",
+) -> Table:
+    """Return the table of attention weights, with the sum of each row; `words` ask, and `keys`, or they, are asked."""
+    columns = words if keys is None else keys
+    return Table(weights, words, columns, title, digits=digits, shares=True, asking=True, masked=masked, note=note)
+
+
+def score_table(
+    scores: Sequence[Sequence[float]],
+    words: Sequence[str],
+    title: str = "scores",
+    *,
+    keys: Sequence[str] | None = None,
+    digits: int = 3,
+    note: str = "",
+) -> Table:
+    """Return the table of attention scores, any real numbers; `words` ask, and `keys`, or they, are asked."""
+    columns = words if keys is None else keys
+    return Table(scores, words, columns, title, digits=digits, signed=True, asking=True, note=note)
 
 
 def _is_share(value: float) -> bool:
