@@ -4,6 +4,7 @@
   follows its question.
 - A line of code or output that is too long for a phone goes on below its own beginning, unless its columns stand
   below others. A formula keeps the full stop or comma that follows it on its line.
+- The style that travels with every table of numbers stands on a page once.
 - A phone's home screen gets its own logo.
 """
 
@@ -17,6 +18,7 @@ NUMBER = r"(\d\d) · "
 NUMBERED = r'<span class="chapter-number">\1</span><span class="chapter-dot"> · </span>'
 CODE = re.compile(r"(<div class=\"highlight[^>]*>)<pre>((?:<span></span>)?)(.*?)</pre>", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
+TABLE_STYLE = re.compile(r"<style>\.numbers .*?</style>", re.DOTALL)
 FORMULA = re.compile(r'(<span class="math notranslate nohighlight">(?:(?!</span>).)*</span>)([.,;:!?)’”]+)', re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S")  # two blanks within a line
 
@@ -55,11 +57,17 @@ def set_lines(body: str) -> str:
     return CODE.sub(set_block, body)
 
 
+def once(style: re.Pattern, body: str) -> str:
+    """Return a page on which a style stands at its first place only."""
+    first = style.search(body)
+    return body[: first.end()] + style.sub("", body[first.end() :]) if first else body
+
+
 def number_chapters(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Set chapters' numbers apart, on the page and in the links to it."""
     if "body" in context:
         body = re.sub(f"<h1>{NUMBER}", f"<h1>{NUMBERED}", context["body"], count=1)
-        context["body"] = FORMULA.sub(r'<span class="kept">\1\2</span>', set_lines(body))
+        context["body"] = FORMULA.sub(r'<span class="kept">\1\2</span>', set_lines(once(TABLE_STYLE, body)))
     for neighbor in ("prev", "next"):
         if context.get(neighbor):
             title = re.sub(f"^{NUMBER}", NUMBERED, context[neighbor]["title"])

@@ -74,7 +74,10 @@ def test_the_list_of_chapters_and_the_ways_to_the_neighbors_set_numbers_apart(bo
 
 @every_chapter
 def test_every_table_of_numbers_has_a_title_and_names_its_rows_and_columns(book, chapter):
-    for table in book.soup(chapter).select("table.of-numbers"):
+    tables = book.soup(chapter).select("table.of-numbers")
+    styles = [style for style in book.soup(chapter).select("article style") if ".of-numbers" in style.get_text()]
+    assert len(styles) == min(len(tables), 1)
+    for table in tables:
         assert table.caption.get_text(strip=True)
         widths = {len(row.select("td, th")) for row in table.select("tr")}
         assert len(widths) == 1
