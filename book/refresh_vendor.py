@@ -32,7 +32,15 @@ EXTENSIONS = (
 )
 
 # package and version -> (path inside the package, path under assets/vendor)
+SERIF = "source-serif-4-latin"  # the face that pages are read in, cut to the letters of Western Europe
 WANTED = {
+    "@fontsource/source-serif-4@5.3.1": [
+        *(
+            (f"files/{SERIF}-{cut}.woff2", f"serif/{SERIF}-{cut}.woff2")
+            for cut in ("400-normal", "400-italic", "600-normal")
+        ),
+        ("LICENSE", "serif/LICENSE"),
+    ],
     "mathjax@3.2.2": [
         ("es5/tex-chtml.js", "mathjax/tex-chtml.js"),
         ("es5/output/chtml/fonts/woff-v2", "mathjax/output/chtml/fonts/woff-v2"),

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_ref.visualization
+from transformer_ref.visualization import palette
 from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
 from transformer_ref.visualization.palette import signed_fill, weight_fill
 from transformer_ref.visualization.plane import Plane
 from transformer_ref.visualization.shapes_diagram import projections_diagram, shapes_diagram
-from transformer_ref.visualization.tables import text_table
+from transformer_ref.visualization.tables import STRONGEST, WHITE_INK_FROM, Table, text_table
 
 ALT = "A map made for a test"
 
@@ -112,6 +113,87 @@ def test_words_on_a_drawing_cannot_become_markup():
 def test_a_text_table_keeps_every_number_under_its_word():
     lines = text_table([[0.5, 0.25], [1.0, 10.0]], ["a", "longer"], ["first", "2nd"], sums=True).splitlines()
     assert lines == ["        first     2nd     sum", "a       0.500   0.250   0.750", "longer  1.000  10.000  11.000"]
+
+
+WORDS = ["I", "closed"]
+
+
+@given(rows=st.integers(1, 4), columns=st.integers(1, 9), digits=st.integers(0, 4))
+def test_a_table_on_a_page_and_the_same_table_printed_say_the_same_words_and_numbers(rows, columns, digits):
+    numbers = torch.rand(rows, columns, generator=torch.Generator().manual_seed(rows)) - 0.5
+    table = Table(
+        numbers, [f"r{i}" for i in range(rows)], [f"c{j}" for j in range(columns)], "made for a test",
+        digits=digits, signed=True, note="and below it",
+    )  # fmt: skip
+    page = drawn(table)
+    page.style.decompose()
+    assert page.get_text(" ").replace("−", "-").split() == repr(table).split()
+
+
+def test_a_screen_reader_hears_title_row_and_column_of_every_number_and_the_sum_of_shares():
+    page = drawn(Table([[0.25, 0.75], [1.0, 0.0]], WORDS, WORDS, "A, the <weights>", shares=True, asking=True))
+    assert page.caption.get_text() == "A, the <weights>"
+    assert [(head.get_text(), head["scope"]) for head in page.select("th")] == [
+        *((word, "col") for word in [*WORDS, "sum"]),
+        *((word, "row") for word in WORDS),
+    ]
+    assert [cell.get_text() for cell in page.select("td.sum")] == ["1.000", "1.000"]
+
+
+def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+    """The contrast ratio of two sRGB colors from 0 to 255, as WCAG defines it."""
+
+    def light(color):
+        linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in color]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    darker, lighter = sorted((light(first), light(second)))
+    return lighter / darker
+
+
+def rgb(color: str) -> tuple[int, ...]:
+    return tuple(int(color[at : at + 2], 16) for at in (1, 3, 5))
+
+
+@given(share=st.floats(0, 1), dark=st.booleans())
+def test_the_number_in_a_shaded_cell_can_be_read_at_every_share_on_a_light_page_and_on_a_dark_one(share, dark):
+    """The colors are those of course.css: ink on shaded cells, and paper."""
+    cell = drawn(Table([[share]], ["a"], ["b"], "one share", shaded=True)).select_one("tbody td")
+    assert f"--of:{100 * share:.1f}" == cell["style"]
+    paper, ink = ((20, 24, 30), (241, 245, 249)) if dark else ((255, 255, 255), (0, 0, 0))
+    assert ("full" in cell["class"]) == (share >= WHITE_INK_FROM)
+    ink = (255, 255, 255) if "full" in cell["class"] else ink
+    fill = tuple(share * hue + (1 - share) * page for hue, page in zip(rgb(palette.WEIGHT), paper, strict=True))
+    assert contrast(fill, ink) >= 4.5
+
+
+@given(value=st.floats(-1, 1), dark=st.booleans())
+def test_a_signed_number_can_be_read_on_both_hues(value, dark):
+    cell = drawn(Table([[value, 1.0]], ["a"], ["b", "c"], "two numbers", signed=True)).select_one("tbody td")
+    assert ("above" in cell["class"]) == (value >= 0)
+    depth = float(cell["style"].removeprefix("--of:")) / 100
+    assert depth == pytest.approx(STRONGEST / 100 * abs(value), abs=1e-3)
+    paper, ink = ((20, 24, 30), (241, 245, 249)) if dark else ((255, 255, 255), (0, 0, 0))
+    hue = rgb(palette.POSITIVE if value >= 0 else palette.NEGATIVE)
+    fill = tuple(depth * part + (1 - depth) * page for part, page in zip(hue, paper, strict=True))
+    assert contrast(fill, ink) >= 4.5
+
+
+def test_a_masked_cell_of_a_table_is_hatched_and_keeps_its_number():
+    cells = drawn(Table([[1.0, 0.0]], ["q"], WORDS, "masked", shares=True, masked=[[False, True]])).select("tbody td")
+    assert [cell["class"][0] for cell in cells] == ["share", "masked", "sum"]
+    assert cells[1].get_text() == "0.000"
+
+
+def test_a_table_refuses_what_it_could_only_show_wrongly():
+    with pytest.raises(ValueError, match="numbers: expected 1 x 2 numbers"):
+        Table([[1.0]], ["a"], WORDS, "too few")
+    with pytest.raises(ValueError, match="numbers: expected shares from 0 to 1 in 'scores', got 1.4"):
+        Table([[1.4]], ["a"], ["b"], "scores", shares=True)
+    with pytest.raises(ValueError, match=r"shaded: expected words of the rows or columns, got \['c'\]"):
+        Table([[0.4]], ["a"], ["b"], "shares", shaded=["c"])
+    with pytest.raises(ValueError, match="title: expected words"):
+        Table([[0.4]], ["a"], ["b"], " ")
 
 
 def test_figures_import_nothing_else_of_ours():
