@@ -1,6 +1,7 @@
 """Figures: the right words beside the right numbers, one scale, words for everybody."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,17 @@ def test_a_big_map_shows_colors_without_numbers():
 def test_a_masked_cell_is_hatched_and_has_no_number():
     picture = drawn(heat_map([[1.0, 0.0]], ["q"], ["a", "b"], ALT, hidden=[[False, True]]))
     assert [text.get_text() for text in picture.select("text")].count("0.000") == 0
-    assert len([cell for cell in picture.select("rect") if "url(#hatch)" in cell["style"]]) == 1
+    assert len(picture.select("path.hatch")) == 1
+
+
+def test_the_lines_of_a_hatching_stay_inside_their_box_and_need_no_id():
+    drawing = Drawing(100, 100, "a hatched box for a test")
+    drawing.hatched_rectangle(20, 30, 50, 40)
+    page = drawn(drawing)
+    numbers = [float(number) for number in re.findall(r"[\d.]+", page.select_one("path.hatch")["d"])]
+    assert len(numbers) >= 4 * 8
+    assert all(20 <= x <= 70 for x in numbers[::2]) and all(30 <= y <= 70 for y in numbers[1::2])
+    assert page.select("[id]") == []
 
 
 def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
@@ -116,7 +127,7 @@ def test_a_text_table_keeps_every_number_under_its_word():
 
 def test_figures_import_nothing_else_of_ours():
     folder = Path(transformer_ref.visualization.__file__).parent
-    for module in folder.glob("*.py"):
+    for module in [*folder.glob("*.py"), *(folder / "heroes").glob("*.py")]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", [])]
             ours = [name for name in names if name and name.startswith(("transformer_ref", "autograder", "torch"))]

@@ -8,11 +8,12 @@ from html import escape
 
 from transformer_ref.visualization.palette import INK, MASK
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = "var(--pst-font-family-base, var(--jp-ui-font-family, system-ui, sans-serif))"  # the page's, then JupyterLab's
 FONT_SIZE = 14  # CSS pixels at full size, about 10.5 pt
 LINE = 1.5
 ARROW_HEAD = 9.0  # pixels from the point of an arrow to its shoulders, at least
 ARROW_SPREAD = 0.42  # radians between an arrow's shaft and each shoulder
+HATCH = 8.5  # pixels from one line of a hatching to the next, along an edge
 
 
 class Drawing:
@@ -27,7 +28,7 @@ class Drawing:
             raise ValueError(f"alt: expected a sentence that says what is seen, got {alt!r}")
         self.width, self.height, self.alt = width, height, alt
         self._parts: list[str] = []
-        self._hatched = self._linked = False
+        self._linked = False
 
     @contextmanager
     def link(self, address: str) -> Iterator[None]:
@@ -36,6 +37,13 @@ class Drawing:
         self._parts.append(f'<a href="{escape(address)}">')
         yield
         self._parts.append("</a>")
+
+    @contextmanager
+    def at(self, x: float, y: float) -> Iterator[None]:
+        """What is drawn inside the `with` has its origin at (x, y): one part serves two arrangements."""
+        self._parts.append(f'<g transform="translate({x:g} {y:g})">')
+        yield
+        self._parts.append("</g>")
 
     def rectangle(
         self,
@@ -59,9 +67,18 @@ class Drawing:
         )
 
     def hatched_rectangle(self, x: float, y: float, width: float, height: float) -> None:
-        """Draw the grey hatched box that means "masked" everywhere in the course."""
-        self._hatched = True
-        self.rectangle(x, y, width, height, "url(#hatch)", stroke=MASK)
+        """Draw the grey hatched box that means "masked" everywhere in the course.
+
+        Its lines are drawn, not filled in from a pattern: a pattern has an id, and a page has many drawings.
+        """
+        lines, right, bottom = [], x + width, y + height
+        total = HATCH * math.ceil((x + y + 1) / HATCH)  # on one line x + y is the same everywhere
+        while total < right + bottom:
+            low, high = max(x, total - bottom), min(right, total - y)
+            lines.append(f"M{low:.1f} {total - low:.1f}L{high:.1f} {total - high:.1f}")
+            total += HATCH
+        self._parts.append(f'<path class="hatch" d="{"".join(lines)}" stroke="{MASK}" stroke-width="2"/>')
+        self.rectangle(x, y, width, height, "none", stroke=MASK)
 
     def text(
         self,
@@ -78,13 +95,14 @@ class Drawing:
     ) -> None:
         """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y).
 
-        subscripts: the letter after each `_` is set small and low, and the `_` is left out.
+        subscripts: the letter after each `_`, or what stands in braces there, is set small and low: d_k, d_{ff}.
         """
         weight = ' font-weight="600"' if bold else ""
+        color = f' style="fill:{fill}"' if fill != INK else ""  # ink is inherited from the whole picture
         rotate = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         self._parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="central" '
-            f'font-size="{size:g}" style="fill:{fill}"{weight}{rotate}>'
+            f'font-size="{size:g}"{color}{weight}{rotate}>'
             f"{_lowered(escape(words), size) if subscripts else escape(words)}</text>"
         )
 
@@ -121,19 +139,14 @@ class Drawing:
             f'style="fill:{fill};stroke:{stroke}"/>'
         )
 
-    def to_svg(self) -> str:
-        """Return the picture as one SVG element."""
+    def to_svg(self, widest: float | None = None) -> str:
+        """Return the picture as one SVG element; `widest`: pixels it may grow to, its own width if not given."""
         role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
-        hatch = (
-            '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
-            'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" '
-            f'stroke="{MASK}" stroke-width="2"/></pattern></defs>'
-        )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
-            f'viewBox="0 0 {self.width:g} {self.height:g}" font-family="{FONT}" '
-            f'style="display:block;width:100%;height:auto;max-width:{self.width:g}px;margin:0.5rem auto">'
-            f"{hatch if self._hatched else ''}{''.join(self._parts)}</svg>"
+            f'viewBox="0 0 {self.width:g} {self.height:g}" style="display:block;width:100%;height:auto;'
+            f'max-width:{widest or self.width:g}px;margin:0.5rem auto;fill:{INK};font-family:{FONT}">'
+            f"{''.join(self._parts)}</svg>"
         )
 
     def _repr_html_(self) -> str:
@@ -141,10 +154,13 @@ class Drawing:
 
 
 def _lowered(words: str, size: float) -> str:
-    """Return escaped words with the letter after each `_` small and low; what follows is back on the line."""
+    """Return escaped words with what follows each `_` small and low; what comes then is back on the line."""
     low = size / 4
     return re.sub(
-        r"_(\w)([^_]*)",
-        rf'<tspan dy="{low:g}" font-size="{0.75 * size:g}">\1</tspan><tspan dy="{-low:g}">\2</tspan>',
+        r"_(?:\{(\w+)\}|(\w))([^_]*)",
+        lambda found: (
+            f'<tspan dy="{low:g}" font-size="{0.75 * size:g}">{found[1] or found[2]}</tspan>'
+            f'<tspan dy="{-low:g}">{found[3]}</tspan>'
+        ),
         words,
     )

@@ -21,7 +21,9 @@ INK = "var(--figure-ink, var(--jp-ui-font-color0, #111827))"
 PAPER = "var(--figure-paper, var(--jp-layout-color0, #ffffff))"
 GRID = "var(--figure-grid, #d1d5db)"
 
-WHITE_TEXT_FROM = 0.8  # at this opacity white is easier to read on a cell than the page's own ink
+ON_WEIGHT = f"var(--on-weight, {INK})"  # on a half-filled cell the page's ink is a shade too light: black there
+
+WHITE_TEXT_FROM = 0.88  # from this opacity on white is easier to read on a cell than ink (4.2 to 1 where they meet)
 
 
 def weight_fill(weight: float) -> tuple[str, float]:
@@ -43,4 +45,4 @@ def signed_fill(value: float, largest: float) -> tuple[str, float]:
 
 def text_on(opacity: float) -> str:
     """Return the text color that stays readable on a cell filled with this opacity."""
-    return "#ffffff" if opacity >= WHITE_TEXT_FROM else INK
+    return "#ffffff" if opacity >= WHITE_TEXT_FROM else ON_WEIGHT
