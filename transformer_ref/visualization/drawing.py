@@ -145,8 +145,9 @@ class Drawing:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
             f'viewBox="0 0 {self.width:g} {self.height:g}" style="display:block;width:100%;height:auto;'
-            f'max-width:{widest or self.width:g}px;margin:0.5rem auto;fill:{INK};font-family:{FONT}">'
-            f"{''.join(self._parts)}</svg>"
+            f"max-width:{widest or self.width:g}px;margin:0.5rem auto;color:{INK};fill:currentColor;"
+            f'font-family:{FONT}">'
+            f"{''.join(self._parts).replace(INK, 'currentColor')}</svg>"
         )
 
     def _repr_html_(self) -> str:

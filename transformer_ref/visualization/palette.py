@@ -10,7 +10,7 @@ KEY = "#E69F00"  # orange
 VALUE = "#009E73"  # green
 POSITION = "#CC79A7"  # purple
 ENCODER = "#56B4E9"  # sky
-DECODER = "#334155"  # dark slate
+DECODER = "var(--figure-decoder, #334155)"  # dark slate; a dark page has a lighter one, or it would not be seen
 MASK = "#9CA3AF"  # grey, always hatched as well
 MISTAKE = "#D55E00"  # vermillion, always with a cross as well
 
