@@ -11,6 +11,7 @@ from transformer_ref.visualization.palette import INK, MASK
 FONT = "var(--pst-font-family-base, var(--jp-ui-font-family, system-ui, sans-serif))"  # the page's, then JupyterLab's
 FONT_SIZE = 14  # CSS pixels at full size, about 10.5 pt
 LINE = 1.5
+MIDDLE = 0.35  # of a letter's size: from the line that letters stand on to their middle
 ARROW_HEAD = 9.0  # pixels from the point of an arrow to its shoulders, at least
 ARROW_SPREAD = 0.42  # radians between an arrow's shaft and each shoulder
 HATCH = 8.5  # pixels from one line of a hatching to the next, along an edge
@@ -59,11 +60,14 @@ class Drawing:
         title: str = "",
     ) -> None:
         """Draw a box; `title` is shown when a mouse rests on it."""
-        inner = f"<title>{escape(title)}</title>" if title else ""
+        inner = f"><title>{escape(title)}</title></rect>" if title else "/>"
+        edge = f";stroke:{stroke}" if stroke != "none" else ""
+        rest = f' rx="{radius:g}"' if radius else ""
+        rest += f' fill-opacity="{opacity:.3f}"' if opacity != 1 else ""
+        rest += f' stroke-width="{LINE}"' if edge else ""
         self._parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" '
-            f'style="fill:{fill};stroke:{stroke}" fill-opacity="{opacity:.3f}" stroke-width="{LINE}">'
-            f"{inner}</rect>"
+            f'<rect x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}" '
+            f'style="fill:{fill}{edge}"{rest}{inner}'
         )
 
     def hatched_rectangle(self, x: float, y: float, width: float, height: float) -> None:
@@ -75,7 +79,8 @@ class Drawing:
         total = HATCH * math.ceil((x + y + 1) / HATCH)  # on one line x + y is the same everywhere
         while total < right + bottom:
             low, high = max(x, total - bottom), min(right, total - y)
-            lines.append(f"M{low:.1f} {total - low:.1f}L{high:.1f} {total - high:.1f}")
+            ends = (low, total - low, high, total - high)
+            lines.append("M{} {}L{} {}".format(*map(_short, ends)))
             total += HATCH
         self._parts.append(f'<path class="hatch" d="{"".join(lines)}" stroke="{MASK}" stroke-width="2"/>')
         self.rectangle(x, y, width, height, "none", stroke=MASK)
@@ -97,20 +102,19 @@ class Drawing:
 
         subscripts: the letter after each `_`, or what stands in braces there, is set small and low: d_k, d_{ff}.
         """
-        weight = ' font-weight="600"' if bold else ""
-        color = f' style="fill:{fill}"' if fill != INK else ""  # ink is inherited from the whole picture
-        rotate = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
-        self._parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="central" '
-            f'font-size="{size:g}"{color}{weight}{rotate}>'
-            f"{_lowered(escape(words), size) if subscripts else escape(words)}</text>"
-        )
+        settings = f' style="fill:{fill}"' if fill != INK else ""  # what is usual is inherited from the whole picture
+        settings += f' text-anchor="{anchor}"' if anchor != "middle" else ""
+        settings += f' font-size="{size:g}"' if size != FONT_SIZE else ""
+        settings += ' font-weight="600"' if bold else ""
+        settings += f' transform="rotate({turn:g} {_short(x)} {_short(y)})"' if turn else ""
+        said = _lowered(escape(words), size) if subscripts else escape(words)
+        self._parts.append(f'<text x="{_short(x)}" y="{_short(y + MIDDLE * size)}"{settings}>{said}</text>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = LINE) -> None:
         """Draw a straight line."""
         self._parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" style="stroke:{stroke}" '
-            f'stroke-width="{width:.2f}" stroke-linecap="round"/>'
+            f'<line x1="{_short(x1)}" y1="{_short(y1)}" x2="{_short(x2)}" y2="{_short(y2)}" style="stroke:{stroke}" '
+            f'stroke-width="{width:.3g}" stroke-linecap="round"/>'
         )
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = 2.0) -> None:
@@ -123,19 +127,19 @@ class Drawing:
             (x2 - head * math.cos(angle + side), y2 - head * math.sin(angle + side))
             for side in (ARROW_SPREAD, -ARROW_SPREAD)
         ]
-        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *shoulders])
+        corners = " ".join(f"{_short(x)},{_short(y)}" for x, y in [(x2, y2), *shoulders])
         self._parts.append(f'<polygon points="{corners}" style="fill:{stroke}"/>')
 
     def polyline(self, points: list[tuple[float, float]], stroke: str, *, dashed: bool = False) -> None:
         """Draw a curve through the points."""
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        path = " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
         dash = ' stroke-dasharray="6 4"' if dashed else ""
         self._parts.append(f'<polyline points="{path}" style="fill:none;stroke:{stroke}" stroke-width="2"{dash}/>')
 
     def circle(self, x: float, y: float, radius: float, fill: str, stroke: str = "none") -> None:
         """Draw a dot."""
         self._parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="{LINE}" '
+            f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{radius:g}" stroke-width="{LINE}" '
             f'style="fill:{fill};stroke:{stroke}"/>'
         )
 
@@ -144,7 +148,7 @@ class Drawing:
         role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
-            f'viewBox="0 0 {self.width:g} {self.height:g}" style="display:block;width:100%;height:auto;'
+            f'viewBox="0 0 {self.width:g} {self.height:g}" text-anchor="middle" font-size="{FONT_SIZE}" style="display:block;width:100%;height:auto;'
             f"max-width:{widest or self.width:g}px;margin:0.5rem auto;color:{INK};fill:currentColor;"
             f'font-family:{FONT}">'
             f"{''.join(self._parts).replace(INK, 'currentColor')}</svg>"
@@ -152,6 +156,11 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         return self.to_svg()
+
+
+def _short(number: float) -> str:
+    """Return a coordinate to a tenth of a pixel, without a zero that says nothing."""
+    return f"{round(number, 1):g}"
 
 
 def _lowered(words: str, size: float) -> str:

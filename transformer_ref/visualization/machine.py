@@ -245,7 +245,7 @@ def _box(
         drawing.text(x + 18, y, f"{part.number}", bold=True, size=size)
     if high > HIGH:
         drawing.text(left, y - 9, part.name, anchor="start", size=size, subscripts=True)
-        drawing.text(left, y + 10, f"chapter {part.chapter}{many and ', N of them'}", anchor="start", size=12)
+        drawing.text(left, y + 10, f"chapter {part.chapter}{many and ', × N'}", anchor="start", size=12)
     else:
         drawing.text(left, y, part.name + many, anchor="start", size=size, subscripts=True)
         drawing.text(x + width - 7, y, part.chapter, anchor="end", size=12)

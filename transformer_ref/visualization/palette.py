@@ -21,9 +21,8 @@ INK = "var(--figure-ink, var(--jp-ui-font-color0, #111827))"
 PAPER = "var(--figure-paper, var(--jp-layout-color0, #ffffff))"
 GRID = "var(--figure-grid, #d1d5db)"
 
-ON_WEIGHT = f"var(--on-weight, {INK})"  # on a half-filled cell the page's ink is a shade too light: black there
-
-WHITE_TEXT_FROM = 0.88  # from this opacity on white is easier to read on a cell than ink (4.2 to 1 where they meet)
+ON_WEIGHT = f"var(--on-weight, {INK})"  # from half full on the page's ink is a shade too light: black there
+ON_WEIGHT_FROM, WHITE_TEXT_FROM = 0.5, 0.93  # text then has 4.5 to 1 on every weight, on a light page and a dark one
 
 
 def weight_fill(weight: float) -> tuple[str, float]:
@@ -45,4 +44,6 @@ def signed_fill(value: float, largest: float) -> tuple[str, float]:
 
 def text_on(opacity: float) -> str:
     """Return the text color that stays readable on a cell filled with this opacity."""
+    if opacity < ON_WEIGHT_FROM:
+        return INK
     return "#ffffff" if opacity >= WHITE_TEXT_FROM else ON_WEIGHT
