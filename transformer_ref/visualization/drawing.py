@@ -35,7 +35,7 @@ class Drawing:
     def link(self, address: str) -> Iterator[None]:
         """What is drawn inside the `with` leads there, by mouse and by key; its words are the link's name."""
         self._linked = True
-        self._parts.append(f'<a href="{escape(address)}">')
+        self._parts.append(f'<a href="{escape(address)}" style="color:inherit;text-decoration:none">')
         yield
         self._parts.append("</a>")
 

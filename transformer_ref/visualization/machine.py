@@ -100,7 +100,7 @@ class Arrangement(NamedTuple):
     high: float  # of a box in a stack; high ones have the chapter on a line of its own
 
 
-WIDE = Arrangement(PAGE, (18, 238), 176, (446, 618), 160, True, 13, HIGH)
+WIDE = Arrangement(PAGE, (15, 212), 160, (400, 566), 152, True, 12.5, HIGH)
 NARROW = Arrangement(PHONE, (14, 198), 144, (2, 180), 168, False, 12.5, 42)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import FONT_SIZE, Drawing
-from transformer_ref.visualization.palette import GRID, INK, signed_fill, text_on, weight_fill
+from transformer_ref.visualization.palette import GRID, INK, KEY, QUERY, signed_fill, text_on, weight_fill
 
 Table = Sequence[Sequence[float]]
 
@@ -58,10 +58,12 @@ def draw_matrix(
     columns: Sequence[str] = (),
     hidden: Sequence[Sequence[bool]] | None = None,
     size: float = FONT_SIZE,
+    least: float = 0.0,
 ) -> None:
     """Draw the cells from the drawing's origin on; words of the rows stand left of it, of the columns above it.
 
-    cell: width and height in pixels. hidden: True where a mask closes a cell: hatched, without a number.
+    cell: width and height in pixels. hidden: True where a mask closes a cell: hatched, without a number. least: a
+    number nearer to 0 is shown by its color alone.
     """
     wide, high = cell
     for place, word in enumerate(rows):
@@ -78,7 +80,33 @@ def draw_matrix(
             drawing.rectangle(
                 x + 1, y + 1, wide - 2, high - 2, look.fill, opacity=look.opacity, stroke=look.stroke, radius=3
             )
-            drawing.text(x + wide / 2, y + high / 2, told(number, digits), fill=look.ink, size=size)
+            if abs(float(number)) >= least:
+                drawing.text(x + wide / 2, y + high / 2, told(number, digits), fill=look.ink, size=size)
+
+
+def draw_map(
+    drawing: Drawing,
+    weights: Table,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    cell: tuple[float, float],
+    hidden: Sequence[Sequence[bool]] | None = None,
+    least: float = 0.0,
+) -> None:
+    """Draw weights with the words that ask on the left and those that are asked above, upright, as narrow as cells are.
+
+    The two axes have the colors of their roles.
+    """
+    wide, high = cell
+    drawing.line(0, -4, wide * len(keys), -4, KEY, width=3)
+    drawing.line(-4, 0, -4, high * len(queries), QUERY, width=3)
+    for column, word in enumerate(keys):
+        drawing.text((column + 0.5) * wide + 2, -10, word, anchor="start", size=12.5, turn=-90)
+    for row, word in enumerate(queries):
+        drawing.text(-9, (row + 0.5) * high, word, anchor="end", size=12.5)
+    with drawing.at(2, 0):
+        draw_matrix(drawing, weights, cell=cell, paint=share, digits=2, hidden=hidden, size=12, least=least)
 
 
 def outline_row(drawing: Drawing, row: int, width: float, high: float, pad: float = 3.0) -> None:

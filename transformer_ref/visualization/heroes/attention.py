@@ -10,7 +10,7 @@ from transformer_ref.visualization.tables import text_table
 
 HIGH, LOW = 36.0, 26.0  # a row of what is computed; a row of the matrix that stands on top
 STEPS = ("a score", "its shares", "its mixture")  # of the last only the first number
-GAP = 20.0  # from a matrix to its result
+GAP = 18.0  # from a matrix to its result
 ROLES = {
     "query": (QUERY, "what a word looks for"),
     "key": (KEY, "what it is found by"),
@@ -101,12 +101,12 @@ class _Attention:
             drawing.text(32, y, role, anchor="start", bold=True)
             drawing.text(82, y, meaning, anchor="start", size=13)
         with drawing.at(68, 0):
-            right = 68 + self.scores(drawing, 44, 50, followed)
+            right = 68 + self.scores(drawing, 38, 47, followed)
         middle = self.top + (followed + 0.5) * HIGH
         drawing.arrow(right + 8, middle, right + 56, middle)
         drawing.text(right + 31, middle - 16, "softmax", size=13)
         with drawing.at(right + 64, 0):
-            self.mixture(drawing, 50, followed)
+            self.mixture(drawing, 47, followed)
         for row, (step, line) in enumerate(zip(STEPS, lines, strict=True)):
             drawing.text(80, bottom + 26 + 22 * row, step, anchor="end", size=13)
             drawing.text(92, bottom + 26 + 22 * row, line, anchor="start", size=13.5)

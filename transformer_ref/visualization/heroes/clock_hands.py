@@ -31,11 +31,11 @@ def clock_hands_hero(table: Table, places: Sequence[str], rounds: Sequence[float
 
 
 def _wide(table: Table, places: Sequence[str], rounds: Sequence[float], alt: str) -> Drawing:
-    top, left, cell = 66.0, 104.0, 47.0
+    top, left, cell = 66.0, 100.0, 45.0
     drawing = Drawing(PAGE, top + HIGH * len(table) + 6, alt)
     with drawing.at(left, top):
-        _clocks(drawing, table, places, rounds, 66)
-    start = left + 66 * len(rounds) + 28
+        _clocks(drawing, table, places, rounds, 58)
+    start = left + 58 * len(rounds) + 24
     drawing.text(start, 12, "the row that is added to the word", anchor="start", bold=True)
     with drawing.at(start, top):
         for hand in range(len(rounds)):

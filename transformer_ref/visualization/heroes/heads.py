@@ -73,26 +73,26 @@ class _Heads:
         middle = (lanes[0] + lanes[1]) / 2
         third = lanes[1] + self.tall + 78
         drawing = Drawing(PAGE, third + self.tall + 8, alt)
-        self.block(drawing, 58, middle, self.x, "X", cell=29, role="words", names=True)
+        self.block(drawing, 56, middle, self.x, "X", cell=27, role="words", names=True)
         for number, (top, head) in enumerate(zip(lanes, self.heads, strict=True)):
             y = top + self.tall / 2
-            drawing.arrow(180, middle + self.tall / 2, 214, y)
-            self.block(drawing, 222, top, head.piece, f"head {number}", cell=29, role="words")
-            drawing.arrow(288, y, 316, y)
-            self.block(drawing, 324, top, head.weights, f"its shares A_{number}", cell=45, role="shares")
-            drawing.arrow(467, y, 495, y)
-            self.block(drawing, 503, top, head.found, f"found Z_{number}", cell=45, role="found")
-            drawing.arrow(599, y, 591 + 32, middle + self.tall / 2)
-        self.block(drawing, 594 + 8, third, self.whole.found, "one mixture Z", cell=44, role="found")
-        with drawing.at(630, middle):
+            drawing.arrow(167, middle + self.tall / 2, 196, y)
+            self.block(drawing, 202, top, head.piece, f"head {number}", cell=27, role="words")
+            drawing.arrow(261, y, 286, y)
+            self.block(drawing, 292, top, head.weights, f"its shares A_{number}", cell=43, role="shares")
+            drawing.arrow(426, y, 451, y)
+            self.block(drawing, 457, top, head.found, f"found Z_{number}", cell=43, role="found")
+            drawing.arrow(548, y, 575, middle + self.tall / 2)
+        with drawing.at(581, middle):
             drawing.text(0, -14, "side by side", anchor="start", bold=True, size=13)
-            draw_matrix(drawing, self.joined, cell=(37, HIGH), paint=GREEN, digits=2, size=12.5)
+            draw_matrix(drawing, self.joined, cell=(34, HIGH), paint=GREEN, digits=2, size=12.5)
         drawing.line(2, third - 44, PAGE - 2, third - 44, GRID, width=1)
-        self.block(drawing, 58, third, self.x, "the same X, one head", cell=29, role="words", names=True)
+        self.block(drawing, 56, third, self.x, "the same X, one head", cell=27, role="words", names=True)
         y = third + self.tall / 2
-        drawing.arrow(182, y, 316, y)
-        self.block(drawing, 324, third, self.whole.weights, "one row of shares a word", cell=45, role="shares")
-        drawing.arrow(467, y, 594, y)
+        drawing.arrow(170, y, 286, y)
+        self.block(drawing, 292, third, self.whole.weights, "one row of shares a word", cell=43, role="shares")
+        drawing.arrow(426, y, 545, y)
+        self.block(drawing, 551, third, self.whole.found, "one mixture Z", cell=41, role="found")
         return drawing
 
     def narrow(self, alt: str) -> Drawing:

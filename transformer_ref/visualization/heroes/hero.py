@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from transformer_ref.visualization.drawing import Drawing
 
-PAGE, PHONE = 780.0, 350.0  # pixels; a drawing of this width is read at its own size in the book's column, on a phone
+PAGE, PHONE = 720.0, 350.0  # pixels; a drawing of this width is read at its own size in the book's column, on a phone
 WIDEST = 960.0  # what a hero may grow to where the column is wider
-TURNS = 640  # a column narrower than this many pixels gets the arrangement for the phone
+TURNS = 600  # a column narrower than this many pixels gets the arrangement for the phone
 
 # The column decides, not the screen, so a notebook beside a file list gets the narrow one; and what is not shown is
 # not read aloud. It stands here and not in the book's style sheet because notebooks have no such sheet.

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_matrix, share
-from transformer_ref.visualization.palette import KEY, QUERY
+from transformer_ref.visualization.matrix import Table, draw_map
 from transformer_ref.visualization.tables import text_table
 
 HIGH = 30.0
@@ -78,16 +77,8 @@ def _narrow(views: Sequence[View], alt: str) -> Drawing:
 
 
 def _map(drawing: Drawing, view: View, cell: float) -> None:
-    """One map below its name, its rule and its keys; the axes have the colors of their roles."""
+    """One map below its name and its rule."""
     drawing.text(2 - NAMES, 10, view.name, anchor="start", bold=True)
     drawing.text(2 - NAMES, 29, view.rule, anchor="start", size=12.5)
-    top = 48 + COLUMN_WORDS
-    for column, word in enumerate(view.keys):
-        drawing.text((column + 0.5) * cell, top - 9, word, anchor="start", size=12.5, turn=-90)
-    with drawing.at(0, top):
-        drawing.line(0, -4, cell * len(view.keys), -4, KEY, width=3)
-        drawing.line(-4, 0, -4, HIGH * len(view.queries), QUERY, width=3)
-        with drawing.at(2, 0):
-            draw_matrix(drawing, view.weights, cell=(cell, HIGH), paint=share, digits=2, hidden=view.closed, size=12)
-        for row, word in enumerate(view.queries):
-            drawing.text(-9, (row + 0.5) * HIGH, word, anchor="end", size=12.5)
+    with drawing.at(0, 48 + COLUMN_WORDS):
+        draw_map(drawing, view.weights, view.queries, view.keys, cell=(cell, HIGH), hidden=view.closed)
