@@ -22,7 +22,9 @@ def four_ways_hero(
     way, in the order of this module's first line, with its lines of numbers. Raises ValueError for other counts.
     """
     if len(source) != 4 or len(target) != 4 or len(facts) != 4:
-        raise ValueError(f"facts: expected four words on each side and four ways, got {source}, {target}, {list(facts)}")
+        raise ValueError(
+            f"facts: expected four words on each side and four ways, got {source}, {target}, {list(facts)}"
+        )
     told = [f"{place}. {name}: {', '.join(lines)}" for place, (name, lines) in enumerate(facts.items(), 1)]
     alt = (
         "Four small pictures. A chain of boxes hands one thick line to a second chain; two chains with a line from each "

@@ -37,7 +37,8 @@ def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
     told.append(f"the batch's loss, a mean over real words: {mean}")
     alt = (
         "What is read, what is asked and what is lost, place by place. What is asked is what will be read one place "
-        "later. " + " ".join(f"{s.source} reads {' '.join(s.reads)} and should say {' '.join(s.asked)}." for s in sentences)
+        "later. "
+        + " ".join(f"{s.source} reads {' '.join(s.reads)} and should say {' '.join(s.asked)}." for s in sentences)
         + f" The mean over the real words is {mean}; pads are hatched and cost nothing."
     )
     return Hero(_wide(sentences, losses, mean, alt), _narrow(sentences, losses, mean, alt), told)
@@ -82,7 +83,9 @@ def _wide(sentences: Sequence[Taught], losses: list[list[float | None]], mean: s
                 if place + 1 < count and lost[place + 1] is not None:
                     drawing.arrow(x + wide - 4, 34 + 2 * HIGH - 1, x + step + 6, 34 + HIGH - 4, GRID, width=1.5)
                 _bar(drawing, x + wide / 2, 42 + 3 * HIGH, lost[place], upright=True)
-    drawing.text(NAMES, tall * len(sentences) + 8, f"loss of this batch: {mean}, a mean over real words", anchor="start")
+    drawing.text(
+        NAMES, tall * len(sentences) + 8, f"loss of this batch: {mean}, a mean over real words", anchor="start"
+    )
     return drawing
 
 

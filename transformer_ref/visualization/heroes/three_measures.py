@@ -10,7 +10,7 @@ from transformer_ref.visualization.palette import GRID, INK, KEY, QUERY
 from transformer_ref.visualization.tables import text_table
 
 HIGH = 34.0
-UNIT = 60.0  # pixels for a length of 1
+UNIT = 54.0  # pixels for a length of 1
 ARC = 30.0  # the radius of an angle's mark
 
 
@@ -63,7 +63,11 @@ class _Measures:
         drawing.polyline([(ARC * math.cos(angle), -ARC * math.sin(angle)) for angle in steps], INK)
         middle = sum(angles) / 2
         drawing.text(
-            (ARC + 6) * math.cos(middle), -(ARC + 6) * math.sin(middle) - 1, f"{self.degrees:.0f}°", anchor="start", size=12
+            (ARC + 6) * math.cos(middle),
+            -(ARC + 6) * math.sin(middle) - 1,
+            f"{self.degrees:.0f}°",
+            anchor="start",
+            size=12,
         )
         for place, (word, (x, y)) in sorted(
             enumerate(zip(self.words, self.vectors, strict=True)), key=lambda one: one[0] != self.asks
@@ -94,12 +98,12 @@ class _Measures:
         drawing = Drawing(PAGE, bottom + 40, alt)
         with drawing.at(14, bottom - 24):
             self.plane(drawing, UNIT)
-        x = 240.0
+        x = 218.0
         for place, (name, (_, digits)) in enumerate(self.measures.items()):
-            cell = 44.0 if digits else 28.0
+            cell = 43.0 if digits else 28.0
             with drawing.at(x, top):
                 self.table(drawing, name, cell, names=place == 0)
-            x += cell * len(self.words) + 16
+            x += cell * len(self.words) + 13
         drawing.text(2, bottom + 26, self.worked, anchor="start")
         return drawing
 

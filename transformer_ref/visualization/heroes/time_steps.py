@@ -53,7 +53,9 @@ def _wide(source: str, steps: Sequence[Step], alt: str) -> Drawing:
         if place + 1 < len(steps):
             row = [word for word, _ in one.likeliest].index(one.taken)
             middle = x + wide + 7
-            drawing.polyline([(x + wide + 2, 122 + (row + 0.4) * ROW), (middle, 122 + (row + 0.4) * ROW), (middle, 91)], INK)
+            drawing.polyline(
+                [(x + wide + 2, 122 + (row + 0.4) * ROW), (middle, 122 + (row + 0.4) * ROW), (middle, 91)], INK
+            )
             drawing.arrow(middle, 91, x + step, 91)
     return drawing
 
