@@ -1,4 +1,4 @@
-"""One page-wide figure for each chapter: its numbers are the functions' own, it fits a phone, and anybody can read it."""
+"""One page-wide figure for each chapter: its numbers are the functions' own, it fits a phone, anybody can read it."""
 
 import math
 import re
@@ -129,7 +129,9 @@ def of_the_machine() -> tuple[Hero, list[str]]:
 
 
 def of_the_road() -> tuple[Hero, list[str]]:
-    return road_map(lambda chapter: f"{chapter}.html"), [part.name for part in ROAD.values()]
+    return road_map(lambda chapter: f"{chapter}.html"), [
+        part.name for part in ROAD.values() if "layer" not in part.name
+    ]
 
 
 MADE = [value for name, value in list(globals().items()) if name.startswith("of_")]
@@ -151,8 +153,6 @@ def test_both_arrangements_show_every_number_as_often_as_it_was_given(maker):
     assert len(pictures) == 2
     for picture in pictures:
         missing = Counter(wanted) - Counter(text.get_text() for text in picture.select("text"))
-        if maker is of_heads:  # what stands side by side on a page has two digits
-            missing = Counter()
         assert not missing
 
 

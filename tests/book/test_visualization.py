@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformer_ref.visualization
@@ -27,6 +27,7 @@ def drawn(picture) -> BeautifulSoup:
 
 
 @given(queries=st.integers(1, 5), keys=st.integers(1, 9))
+@settings(deadline=None)  # no test of ours is about time
 def test_every_cell_of_a_heat_map_shows_its_own_weight(queries, keys):
     weights = torch.arange(queries * keys).reshape(queries, keys) / (queries * keys)
     rows, columns = [f"q{i}" for i in range(queries)], [f"k{j}" for j in range(keys)]

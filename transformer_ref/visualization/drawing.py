@@ -148,7 +148,8 @@ class Drawing:
         role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
-            f'viewBox="0 0 {self.width:g} {self.height:g}" text-anchor="middle" font-size="{FONT_SIZE}" style="display:block;width:100%;height:auto;'
+            f'viewBox="0 0 {self.width:g} {self.height:g}" text-anchor="middle" font-size="{FONT_SIZE}" '
+            'style="display:block;width:100%;height:auto;'
             f"max-width:{widest or self.width:g}px;margin:0.5rem auto;color:{INK};fill:currentColor;"
             f'font-family:{FONT}">'
             f"{''.join(self._parts).replace(INK, 'currentColor')}</svg>"

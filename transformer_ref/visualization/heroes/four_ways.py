@@ -27,9 +27,9 @@ def four_ways_hero(
         )
     told = [f"{place}. {name}: {', '.join(lines)}" for place, (name, lines) in enumerate(facts.items(), 1)]
     alt = (
-        "Four small pictures. A chain of boxes hands one thick line to a second chain; two chains with a line from each "
-        "box of the second to the boxes it looks at; layers of windows that widen like a cone; four words, each joined "
-        f"to all. {'. '.join(told)}."
+        "Four small pictures. A chain of boxes hands one thick line to a second chain; two chains with a line from "
+        "each box of the second to the boxes it looks at; layers of windows that widen like a cone; four words, each "
+        f"joined to all. {'. '.join(told)}."
     )
     painters = (_one_vector, _looks_back, _windows, _attention)
     high = FACTS + 20 * max(len(lines) for lines in facts.values()) + 4

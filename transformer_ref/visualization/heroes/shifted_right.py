@@ -14,7 +14,7 @@ BAR = 60.0  # pixels of the largest
 
 
 class Taught(NamedTuple):
-    """One sentence of a batch. reads, asked: tokens by place, pads at the end; shares: of the right token, None at a pad."""
+    """One sentence of a batch. reads, asked: tokens by place, pads at the end; shares: of the right token, or None."""
 
     source: str
     reads: Sequence[str]
@@ -23,14 +23,15 @@ class Taught(NamedTuple):
 
 
 def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
-    """Return the figure of a batch: for each place what is read, what is asked, and the loss, which is -log of the share.
+    """Return the figure of a batch: for each place what is read, what is asked, and what is lost.
 
-    Raises ValueError when the sentences do not all have the same number of places.
+    The loss is minus the logarithm of a share; a pad has none. Raises ValueError when the sentences do not all have
+    the same number of places.
     """
     places = {len(row) for sentence in sentences for row in sentence[1:]}
     if len(places) != 1:
         raise ValueError(f"sentences: expected the same number of places in every row, got {sorted(places)}")
-    losses = [[None if s is None else -math.log(s) for s in sentence.shares] for sentence in sentences]
+    losses = [[None if s is None else abs(math.log(s)) for s in sentence.shares] for sentence in sentences]
     real = [loss for row in losses for loss in row if loss is not None]
     mean = f"{sum(real):.2f} ÷ {len(real)} = {sum(real) / len(real):.3f}"
     told = [_text(sentence, row) for sentence, row in zip(sentences, losses, strict=True)]
