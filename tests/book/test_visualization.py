@@ -14,7 +14,7 @@ import transformer_ref.visualization
 from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
-from transformer_ref.visualization.palette import signed_fill, weight_fill
+from transformer_ref.visualization.palette import STRONGEST_SIGNED, signed_fill, weight_fill
 from transformer_ref.visualization.plane import Plane
 from transformer_ref.visualization.shapes_diagram import projections_diagram, shapes_diagram
 from transformer_ref.visualization.tables import text_table
@@ -73,7 +73,7 @@ def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
 
 def test_signed_values_have_two_hues_that_meet_at_zero():
     assert signed_fill(0.5, 1.0)[0] != signed_fill(-0.5, 1.0)[0]
-    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == 1.0
+    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == STRONGEST_SIGNED
     with pytest.raises(ValueError, match=r"from -1\.0 to 1\.0"):
         signed_fill(1.5, 1.0)
 

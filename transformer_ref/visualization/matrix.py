@@ -42,7 +42,7 @@ def signed(largest: float) -> Paint:
 
     def paint(number: float) -> Cell:
         fill, opacity = signed_fill(number, largest)
-        return Cell(fill, 0.75 * opacity, GRID, INK)  # light enough for ink at both ends
+        return Cell(fill, opacity, GRID, INK)
 
     return paint
 

@@ -16,6 +16,7 @@ MISTAKE = "#D55E00"  # vermillion, always with a cross as well
 
 WEIGHT = QUERY  # weights from 0 to 1 run from paper to this one hue
 NEGATIVE, POSITIVE = "#8E4585", VALUE  # signed values run from purple over paper to green
+STRONGEST_SIGNED = 0.75
 
 INK = "var(--figure-ink, var(--jp-ui-font-color0, #111827))"
 PAPER = "var(--figure-paper, var(--jp-layout-color0, #ffffff))"
@@ -36,10 +37,13 @@ def weight_fill(weight: float) -> tuple[str, float]:
 
 
 def signed_fill(value: float, largest: float) -> tuple[str, float]:
-    """Return the (color, opacity) that shows a signed value, centered at 0 and full at +-largest."""
+    """Return the (color, opacity) that shows a signed value, centered at 0 and strongest at +-largest.
+
+    The strongest is not quite full: the page's ink stays readable on it, on a light page and a dark one.
+    """
     if largest <= 0 or abs(value) > largest * (1 + 1e-6):
         raise ValueError(f"value: expected a number from -{largest} to {largest}, got {value}")
-    return (POSITIVE if value >= 0 else NEGATIVE), min(abs(value) / largest, 1.0)
+    return (POSITIVE if value >= 0 else NEGATIVE), STRONGEST_SIGNED * min(abs(value) / largest, 1.0)
 
 
 def text_on(opacity: float) -> str:
