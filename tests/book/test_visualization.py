@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import transformer_ref.visualization
 from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
+from transformer_ref.visualization.beam_tree import Branch, beam_tree
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
 from transformer_ref.visualization.palette import STRONGEST_SIGNED, signed_fill, weight_fill
@@ -112,6 +113,16 @@ def test_the_projections_diagram_shows_one_x_three_times_and_its_three_tables():
 def test_a_drawing_without_a_real_description_is_refused(alt):
     with pytest.raises(ValueError, match="alt: expected a sentence"):
         Drawing(10, 10, alt)
+
+
+def test_a_beam_tree_shows_every_branch_right_of_its_beginning_and_frames_what_was_not_cut():
+    tree = {("a",): (0.5, "kept"), ("b",): (0.4, "kept"), ("a", "a"): (0.2, "cut"), ("b", "end"): (0.36, "finished")}
+    page = drawn(beam_tree([Branch(words, *rest) for words, rest in tree.items()]))
+    places = {text.get_text(): float(text["x"]) for text in page.select("text")}
+    assert places["a  0.20"] > places["a  0.50"] and places["end  0.36"] > places["b  0.40"]
+    assert len(page.select("rect")) == 2 + 2 + 3  # kept, finished (filled as well), the legend
+    with pytest.raises(ValueError, match="every beginning"):
+        beam_tree([Branch(("a", "b"), 0.1, "kept")])
 
 
 def test_words_on_a_drawing_cannot_become_markup():
