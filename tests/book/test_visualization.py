@@ -1,20 +1,22 @@
 """Figures: the right words beside the right numbers, one scale, words for everybody."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformer_ref.visualization
 from transformer_ref.visualization import palette
 from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
+from transformer_ref.visualization.beam_tree import Branch, beam_tree
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
-from transformer_ref.visualization.palette import signed_fill, weight_fill
+from transformer_ref.visualization.palette import STRONGEST_SIGNED, signed_fill, weight_fill
 from transformer_ref.visualization.plane import Plane
 from transformer_ref.visualization.shapes_diagram import projections_diagram, shapes_diagram
 from transformer_ref.visualization.tables import STRONGEST, WHITE_INK_FROM, Table, text_table
@@ -27,6 +29,7 @@ def drawn(picture) -> BeautifulSoup:
 
 
 @given(queries=st.integers(1, 5), keys=st.integers(1, 9))
+@settings(deadline=None)  # no test of ours is about time
 def test_every_cell_of_a_heat_map_shows_its_own_weight(queries, keys):
     weights = torch.arange(queries * keys).reshape(queries, keys) / (queries * keys)
     rows, columns = [f"q{i}" for i in range(queries)], [f"k{j}" for j in range(keys)]
@@ -50,7 +53,17 @@ def test_a_big_map_shows_colors_without_numbers():
 def test_a_masked_cell_is_hatched_and_has_no_number():
     picture = drawn(heat_map([[1.0, 0.0]], ["q"], ["a", "b"], ALT, hidden=[[False, True]]))
     assert [text.get_text() for text in picture.select("text")].count("0.000") == 0
-    assert len([cell for cell in picture.select("rect") if "url(#hatch)" in cell["style"]]) == 1
+    assert len(picture.select("path.hatch")) == 1
+
+
+def test_the_lines_of_a_hatching_stay_inside_their_box_and_need_no_id():
+    drawing = Drawing(100, 100, "a hatched box for a test")
+    drawing.hatched_rectangle(20, 30, 50, 40)
+    page = drawn(drawing)
+    numbers = [float(number) for number in re.findall(r"[\d.]+", page.select_one("path.hatch")["d"])]
+    assert len(numbers) >= 4 * 8
+    assert all(20 <= x <= 70 for x in numbers[::2]) and all(30 <= y <= 70 for y in numbers[1::2])
+    assert page.select("[id]") == []
 
 
 def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
@@ -62,7 +75,7 @@ def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
 
 def test_signed_values_have_two_hues_that_meet_at_zero():
     assert signed_fill(0.5, 1.0)[0] != signed_fill(-0.5, 1.0)[0]
-    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == 1.0
+    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == STRONGEST_SIGNED
     with pytest.raises(ValueError, match=r"from -1\.0 to 1\.0"):
         signed_fill(1.5, 1.0)
 
@@ -101,6 +114,16 @@ def test_the_projections_diagram_shows_one_x_three_times_and_its_three_tables():
 def test_a_drawing_without_a_real_description_is_refused(alt):
     with pytest.raises(ValueError, match="alt: expected a sentence"):
         Drawing(10, 10, alt)
+
+
+def test_a_beam_tree_shows_every_branch_right_of_its_beginning_and_frames_what_was_not_cut():
+    tree = {("a",): (0.5, "kept"), ("b",): (0.4, "kept"), ("a", "a"): (0.2, "cut"), ("b", "end"): (0.36, "finished")}
+    page = drawn(beam_tree([Branch(words, *rest) for words, rest in tree.items()]))
+    places = {text.get_text(): float(text["x"]) for text in page.select("text")}
+    assert places["a  0.20"] > places["a  0.50"] and places["end  0.36"] > places["b  0.40"]
+    assert len(page.select("rect")) == 2 + 2 + 3  # kept, finished (filled as well), the legend
+    with pytest.raises(ValueError, match="every beginning"):
+        beam_tree([Branch(("a", "b"), 0.1, "kept")])
 
 
 def test_words_on_a_drawing_cannot_become_markup():
@@ -198,7 +221,7 @@ def test_a_table_refuses_what_it_could_only_show_wrongly():
 
 def test_figures_import_nothing_else_of_ours():
     folder = Path(transformer_ref.visualization.__file__).parent
-    for module in folder.glob("*.py"):
+    for module in [*folder.glob("*.py"), *(folder / "heroes").glob("*.py")]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", [])]
             ours = [name for name in names if name and name.startswith(("transformer_ref", "autograder", "torch"))]
