@@ -3,7 +3,7 @@
 The first place on a chapter's page where a term stands in running text becomes a link to the glossary, and the
 definitions of the page's terms travel with the page. assets/front.js shows them in a bubble; without JavaScript the
 link leads to the glossary. Words that also have an everyday meaning are linked only from the chapter on that explains
-them, and WINDOWS, which the course's four words are about, never.
+them (FROM_THEN_ON), or in that chapter alone (ONLY_THERE); WINDOWS, which the course's four words are about, never.
 """
 
 import json
@@ -19,10 +19,11 @@ from sphinx.environment import BuildEnvironment
 
 PAGE = "notation"  # where the glossary stands
 WINDOWS = {"window"}
-EVERYDAY = set(
-    "alignment attention batch bottleneck chunk cue head hypothesis id key label leak mask memory merge norm offset "
-    "pad position query sampling saturation score shape share signature stride temperature value".split()
+FROM_THEN_ON = set(
+    "attention batch bottleneck head id key leak mask norm offset pad position query sampling score shape stride "
+    "temperature".split()
 )
+ONLY_THERE = set("alignment chunk cue hypothesis label memory merge saturation share signature value".split())
 WITHOUT_CHAPTER = 5  # query, key, value and score name no section; chapter 05 is about them
 QUIET = (
     nodes.reference,
@@ -34,7 +35,7 @@ QUIET = (
     nodes.table,
     nodes.footnote,
 )
-QUIET_CLASSES = {"predict-question", "predict-choices", "cell", "notation", "exercise-row"}
+QUIET_CLASSES = {"predict-question", "predict-choices", "cell", "notation", "sd-card"}
 LETTERS = {
     "alpha": "α",
     "sum": "Σ",
@@ -72,7 +73,9 @@ class Glossary:
         for found in self.pattern.finditer(text):
             name = found[1].casefold()
             known = self.terms[name]
-            if name not in WINDOWS and (name not in EVERYDAY or chapter >= known.chapter):
+            too_early = name in FROM_THEN_ON and chapter < known.chapter
+            elsewhere = name in ONLY_THERE and chapter != known.chapter
+            if not (name in WINDOWS or too_early or elsewhere):
                 yield found, name, known
 
 

@@ -36,6 +36,7 @@ WIDGET = re.compile(r"""\bid=["'](?P<id>W\d\d[a-z])["']|\b(?P<named>W\d\d[a-z])\
 NAMED = (
     re.compile(r'"(?P<title>[^"<>]+)",\s*"(?P<id>W\d\d[a-z])"'),
     re.compile(r"widget-head'>(?P<title>[^<{]+?) <span class='widget-id'>(?P<id>W\d\d[a-z])<"),
+    re.compile(r'"(?P<title>[^"<>]+)",(?: " ",)?\s*html\("span", \{ class: "widget-id" \}, "(?P<id>W\d\d[a-z])"'),
 )
 
 
@@ -137,16 +138,21 @@ class Correction(Gathered):
         made[0]["classes"].append("correction-said")
         self.read_into(made, "\n".join(self.content))
         if proof := self.options.get("proof"):
-            places = ", ".join(f"{{ref}}`{label}`" for label in proof.split())
+            places = ", ".join(f"{chapter_of(label)}{{ref}}`{label}`" for label in proof.split())
             self.read_into(made, f"Proof: {places}.")
             made[-1]["classes"].append("correction-proof")
         return [made]
 
 
+def chapter_of(label: str) -> str:
+    """Return the number of the chapter whose section that is, and a space."""
+    return f"{label[4:6]} " if label.startswith("sec-") else ""
+
+
 def section_of(text: str, label: str) -> str:
     """Return what stands under a labeled heading, without its cells; nothing where the label is missing."""
     found = re.search(
-        rf"^\({label}\)=\n+## .+\n(?P<body>.*?)(?=^\(sec-[\w-]+\)=$|^## |\Z)",
+        rf"^\({label}\)=\n+## [^\n]+\n(?P<body>.*?)(?=^\(sec-[\w-]+\)=$|^## |\Z)",
         CELL.sub("", text),
         re.DOTALL | re.MULTILINE,
     )

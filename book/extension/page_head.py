@@ -16,7 +16,9 @@ from sphinx.application import Sphinx
 
 SHORT, LONG = 100, 200  # characters: a description says at least this, and search engines show no more
 PREVIEW = "_static/preview.png"
-PREVIEW_SAYS = "Four words, the weights with which each attends to the others, and what the translator made of them."
+PREVIEW_SAYS = (
+    "Attention by Hand: the weights with which each of the four words I closed the windows attends to all of them."
+)
 LANDING_TITLE = "Build the Transformer, one number at a time"
 WITHOUT_TEXT = {
     "search": "Search the chapters, exercises and reference pages of Attention by Hand.",
@@ -50,11 +52,12 @@ def add_tags(app: Sphinx, page: str, template: str, context: dict, doctree: node
     """Put description and card into a page's head, and the landing page's title right."""
     if page == app.config.root_doc:
         context["title"] = LANDING_TITLE
+    name = app.config.html_title or app.config.project
     given = re.search(r'<meta content="([^"]*)" name="description"', context.get("metatags") or "")
     said = given[1] if given else escape(description(doctree, page))
-    title = escape(re.sub(r"<[^>]+>", "", context.get("title") or app.config.project))
+    title = escape(re.sub(r"<[^>]+>", "", context.get("title") or name))
     tags = [] if given else [("name", "description", said)]
-    tags += [("property", "og:site_name", escape(app.config.project)), ("property", "og:type", "article")]
+    tags += [("property", "og:site_name", escape(name)), ("property", "og:type", "article")]
     tags += [("property", "og:title", title), ("property", "og:description", said)]
     tags += [("name", "twitter:title", title), ("name", "twitter:description", said)]
     if address := address_of_site():

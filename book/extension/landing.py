@@ -1,4 +1,9 @@
-"""The clickable map of the course on the landing page, with what each chapter costs and how far the reader is.
+"""The landing page: a translator that has translated one sentence already, and the clickable map of the course.
+
+    ```{live-translator}
+    ```
+
+shows the first recorded sentence with what the model looked at, before any weights are fetched (assets/ch00.js).
 
     ```{course-map}
     # The machine
@@ -10,6 +15,7 @@ that has none is said not to be written yet. How much was read is kept by the re
 notes it on each chapter and shows it on the map.
 """
 
+import json
 from html import escape
 from pathlib import Path
 
@@ -19,10 +25,26 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "transformer_ref" / "recorded" / "live_model.json"
 SUMMARY = (
     '<p class="course-sum">{count} chapters so far: {read} hours to read, '
     "{solve} hours and {points:g} points of exercises.</p>"
 )
+
+
+class LiveTranslator(SphinxDirective):
+    """The widget of chapter 00 with a recorded sentence in it, which also stands there without JavaScript."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(RECORD))
+        recorded = json.loads(RECORD.read_text(encoding="utf-8"))["sentences"][0]
+        safe = json.dumps(recorded, ensure_ascii=False).replace("<", "\\u003c")
+        said = f"{escape(recorded['text'])} → <span lang='it'>{escape(recorded['translation'])}</span>"
+        html = f"""<div class="widget" data-live-translator id="live-translator"><p>{said}</p>
+<script type="application/json">{safe}</script></div>
+<script defer src="_static/live_model.js"></script>
+<script defer src="_static/ch00.js"></script>"""
+        return [nodes.raw("", html, format="html")]
 
 
 class CourseMap(SphinxDirective):
@@ -50,11 +72,11 @@ class CourseMap(SphinxDirective):
         asks = f"<span>{escape(question)}</span>"
         if (page := self.pages.get(number)) is None:
             facts = "<small>not written yet</small>"
-            return f'<li class="planned" value="{int(number)}">{escape(title)} {asks} {facts}</li>'
+            return f'<li class="planned" data-number="{number}">{escape(title)} {asks} {facts}</li>'
         reading, solving, points, count = self._costs(number, page)
-        facts = f"<small>{reading} min to read, {solving} for {count} exercises, {points:g} points</small>"
+        facts = f"<small>{reading} min to read<br>{solving} min for {count} exercises, {points:g} points</small>"
         name = f'<a href="{page}.html">{escape(title)}</a>'
-        return f'<li class="open" value="{int(number)}" data-chapter="{number}">{name} {asks} {facts}</li>'
+        return f'<li class="open" data-number="{number}" data-chapter="{number}">{name} {asks} {facts}</li>'
 
     def _costs(self, number: str, page: str) -> tuple[int, int, float, int]:
         from autograder import catalogue  # the book is built from the repository that grades it
@@ -72,7 +94,8 @@ class CourseMap(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive and the script that shows what was read."""
+    """Register the directives and the script that shows what was read."""
+    app.add_directive("live-translator", LiveTranslator)
     app.add_directive("course-map", CourseMap)
     app.add_js_file("front.js", loading_method="defer")
     app.add_css_file("front.css")
