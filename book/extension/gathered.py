@@ -33,6 +33,7 @@ ASKED = re.compile(r"^:{3,}\{(?:predict|dropdown)\} (?P<line>.+)$", re.MULTILINE
 FOLD = re.compile(r"^(:{3,})\{dropdown\} .*$", re.MULTILINE)
 PREDICTION = re.compile(r"^(?P<fence>:{3,})\{predict\} (?P<line>.+)\n(?P<options>(?::\w+:.*\n)*)", re.MULTILINE)
 WIDGET = re.compile(r"""\bid=["'](?P<id>W\d\d[a-z])["']|\b(?P<named>W\d\d[a-z])\b""")
+KIND = re.compile(r"""data-[\w-]+="(?P<kind>[\w-]+)" id="(?P<id>W\d\d[a-z])\"""")
 NAMED = (
     re.compile(r'"(?P<title>[^"<>]+)",\s*"(?P<id>W\d\d[a-z])"'),
     re.compile(r"widget-head'>(?P<title>[^<{]+?) <span class='widget-id'>(?P<id>W\d\d[a-z])<"),
@@ -111,7 +112,7 @@ class WidgetIndex(Gathered):
                 where = f"{{ref}}`{before[-1]['label']}`" if before else ""
                 rows.append(f"| {at} | {titles.get(name, '')} | {where} |")
             if rows:
-                head = "| | what it shows | where |\n|---|---|---|\n"
+                head = "| figure | what it shows | where |\n|---|---|---|\n"
                 part = self.section(f"widgets-{page[:2]}", f"{page[:2]} · {title}")
                 made.append(self.read_into(part, head + "\n".join(rows)))
         return made
@@ -178,7 +179,10 @@ def widget_titles(book: Path) -> dict[str, str]:
     texts = [
         path.read_text(encoding="utf-8") for path in (*sorted(book.glob("*.md")), *sorted(book.glob("assets/*.js")))
     ]
-    return {match["id"]: match["title"] for text in texts for form in NAMED for match in form.finditer(text)}
+    titles = {
+        found["id"]: found["kind"].replace("-", " ").capitalize() for text in texts for found in KIND.finditer(text)
+    }
+    return titles | {found["id"]: found["title"] for text in texts for form in NAMED for found in form.finditer(text)}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -32,7 +32,7 @@ def description(doctree: nodes.document | None, page: str) -> str:
         return WITHOUT_TEXT.get(page, "A page of Attention by Hand.")
     said = ""
     for paragraph in doctree.findall(nodes.paragraph):
-        if not isinstance(paragraph.parent, nodes.section):
+        if not isinstance(paragraph.parent, nodes.section) or "chapter-time" in paragraph["classes"]:
             continue  # of a card, a box or a list
         said = f"{said} {' '.join(paragraph.astext().split())}".strip()
         if len(said) >= SHORT:
@@ -153,8 +153,6 @@ td, th {{ padding: 0.3rem 0.8rem; border: 1px solid #8c959f; text-align: right; 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register everything above."""
     app.add_config_value("course_version", "", "html")
-    app.add_config_value("course_repository", "", "html")
-    app.add_config_value("course_address", "", "html")
     app.connect("config-inited", set_address)
     app.connect("html-page-context", add_tags)
     app.connect("build-finished", write_site_files)
