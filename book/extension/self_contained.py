@@ -11,13 +11,13 @@
 """
 
 import hashlib
-import os
 import shutil
 from html import escape
 from pathlib import Path
 
 import myst_nb.core.render
 from docutils import nodes
+from repository import public_repository
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -79,14 +79,6 @@ class CourseRoad(SphinxDirective):
             named = f'<a href="{pages[number]}.html">{title}</a>' if number in pages else title
             items.append(f'<li value="{int(number)}"><b>{number}</b> {named} <span>{question}</span></li>')
         return [nodes.raw("", f'<ol class="course-road">{"".join(items)}</ol>', format="html")]
-
-
-def public_repository() -> str:
-    """Return owner/name of the public repository that this is, or nothing where that is not known.
-
-    GitHub says so by itself while it builds a site (GITHUB_REPOSITORY); elsewhere COURSE_REPOSITORY=owner/name does.
-    """
-    return os.environ.get("COURSE_REPOSITORY") or os.environ.get("GITHUB_REPOSITORY") or ""
 
 
 def hosted_links(path: str) -> list[str]:

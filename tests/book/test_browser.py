@@ -10,7 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "05_self_attention"
 CONTENTS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
 CHAPTERS = re.findall(r"- file: (\d\d_\S+)", CONTENTS)
-PAGES = ["index", *CHAPTERS, "notation", "references", *re.findall(r"- file: (teach/\S+)", CONTENTS)]
+PAGES = [
+    "index",
+    *CHAPTERS,
+    "notation",
+    "references",
+    "reference/slides",
+    *re.findall(r"- file: (teach/\S+)", CONTENTS),
+]
 
 FORMULAS = {*CHAPTERS, "notation"}  # pages with formulas
 

@@ -93,11 +93,10 @@ def test_references_stand_in_the_order_of_their_authors_under_the_names_they_are
 
 def test_the_landing_page_and_the_road_name_the_same_chapters_and_questions(book):
     cards = {}
-    for row in book.soup("index").select(".course-map ol"):
-        for place, card in enumerate(row.select("li"), start=int(row["start"])):
-            question = card.find("span").get_text(strip=True)
-            title = card.get_text(" ", strip=True).removesuffix(question).strip()
-            cards[place] = (title, question, bool(card.find("a")), card["class"][0])
+    for card in book.soup("index").select(".course-map li"):
+        question = card.find("span").get_text(strip=True)
+        title = card.get_text(" ", strip=True).partition(question)[0].strip()
+        cards[int(card["data-number"])] = (title, question, bool(card.find("a")), card["class"][0])
     for stop in book.soup("00_start_here").select(".course-road li"):
         number, question = stop.find("b").get_text(), stop.find("span").get_text(strip=True)
         title = stop.get_text(" ", strip=True).removeprefix(number).removesuffix(question).strip()
