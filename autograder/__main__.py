@@ -9,6 +9,7 @@ from importlib import import_module
 import autograder.grade  # noqa: F401 (before any command: what it leaves out would take each of them a second)
 
 COMMANDS = {  # name -> (module, what it does)
+    "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
     "try": ("prepare.trial", "judge your own answer files as grading does"),
     "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
     "doctor": (
