@@ -2,6 +2,7 @@
 it takes (`add_arguments`) and does it (`run`)."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,6 +34,9 @@ INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack the letter ✓: no reason to stop
+            stream.reconfigure(errors="replace")
     try:
         return _run(arguments)
     except KeyboardInterrupt:  # most likely while it was importing, which takes seconds

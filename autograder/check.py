@@ -74,8 +74,12 @@ def _show(shown: Mapping[str, str]) -> None:
         from IPython.display import display
 
         display({"text/plain": shown["text"], "text/html": shown["html"]}, raw=True)
-    else:
+        return
+    try:
         print(shown["text"])
+    except UnicodeEncodeError:  # a terminal of few letters, as on Windows
+        letters = sys.stdout.encoding
+        print(shown["text"].encode(letters, "replace").decode(letters))
 
 
 def _shell() -> Any:
