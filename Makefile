@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 TORCH_INDEX ?=
+FOLDER ?=
 PORT ?= 8000
 JUPYTER_PORT ?= 8888
 PYTEST_ARGS ?=
@@ -31,12 +32,13 @@ files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ip
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course course-book course-class sample-class translator serve style quick test bench clean
+.PHONY: help setup site release course course-book course-class sample-class translator learn serve style quick test bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "Attention by Hand"
 	@echo "  make course    everything: set up, build the book, release the exercises, grade a sample class, train a translator"
+	@echo "  make learn     your own copy of the notebooks in JupyterLab, chapter 00 open, and the book (FOLDER=... names another)"
 	@echo "  make serve     the book and JupyterLab on this machine"
 	@echo "  make test      every check this machine can run"
 	@echo "  make quick     what is worth running after each change, in under three minutes on two cores"
@@ -151,6 +153,9 @@ build/translator/.trained: $(READY) $(PACKAGE)
 	  $$([ -e build/translator/training.safetensors ] && echo --resume || echo --overwrite)
 	@touch $@
 
+learn: setup site
+	@exec env PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m autograder learn --port $(JUPYTER_PORT) $(if $(FOLDER),"$(FOLDER)")
+
 serve: setup site
 	@for port in $(PORT) $(JUPYTER_PORT); do \
 	  $(BIN)/python -c "import socket; socket.create_server(('127.0.0.1', $$port)).close()" 2>/dev/null \
@@ -164,6 +169,7 @@ serve: setup site
 	  echo "formgrader   $$at/login?next=%2Fformgrader%2Fmanage_assignments&token=$$token (for teachers)"; \
 	  echo 'Ctrl-C ends both.'; \
 	  trap 'kill $$book $$lab 2>/dev/null; wait' EXIT; trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	  export ATTENTION_BY_HAND_BOOK=$${ATTENTION_BY_HAND_BOOK:-http://127.0.0.1:$(PORT)}; \
 	  $(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory build/site >/dev/null 2>&1 & book=$$!; \
 	  $(PYTHON_HERE) -m jupyter lab --no-browser --log-level=ERROR --ServerApp.answer_yes=True \
 	    --ServerApp.port=$(JUPYTER_PORT) --ServerApp.port_retries=0 --IdentityProvider.token=$$token \

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder import course
+from autograder.address import book_address
 from autograder.catalogue.exercise import Exercise, Misconception
 from autograder.reports import pages, results
-from autograder.reports.feedback import FeedbackPage
 from autograder.reports.results import Class, Graded, Result
 from autograder.reports.reteach import Card, card
 
 COLUMNS = 10  # of the chart of scores
 SLOWEST = 8  # cells named
-BOOK = FeedbackPage.book.default_value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +34,7 @@ def run(chosen: argparse.Namespace) -> int:
     root = course.find_root()
     assignment = results.find_assignment(chosen.assignment)
     path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
-    book = results.configuration(root).FeedbackPage.get("book", BOOK)
+    book = book_address(results.configuration(root).FeedbackPage.get("book", ""))
     write(path, page(results.read_class(root, assignment), book))
     print(path)
     return 0
