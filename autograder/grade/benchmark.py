@@ -36,6 +36,7 @@ c.CourseDirectory.autograded_directory = "classroom/autograded"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 """
 RECORDED = Path(__file__).parent / "recorded_grading.json"
+CHAPTERS = Path(__file__).parent / "recorded_chapters.json"
 BEGIN, END = "<!-- grading: begin -->", "<!-- grading: end -->"
 RIGHT, MISTAKEN = 0.65, 0.25  # of the answers to each exercise: right in some style, a known mistake; the rest is blank
 
@@ -54,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
     parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
     parser.add_argument(
+        "--each-chapter", action="store_true", help="what each chapter costs that trains nothing; keep it as recorded"
+    )
+    parser.add_argument(
         "--record", action="store_true", help="measure nothing; keep the last result and write it into the book"
     )
 
@@ -65,6 +69,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.record:
         record(path, root / "book" / "measured.md")
         return 0
+    if chosen.each_chapter:
+        return _record_chapters(root, chosen.submissions)
     assignment = catalogue.find_assignment(chosen.assignment)
     if assignment is None or chosen.submissions < 2:
         raise CourseError(
@@ -76,6 +82,20 @@ def run(chosen: argparse.Namespace) -> int:
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(_text(found))
     print(f"  written to {path.relative_to(root)}")
+    return 0
+
+
+def _record_chapters(root: Path, size: int) -> int:
+    """Grade a small class in every chapter but those that train, one worker, start-up included."""
+    used = {}
+    for assignment in catalogue.ASSIGNMENTS:
+        if not assignment.trains:
+            with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+                found = _measure(root, Path(folder), assignment, size, workers=1, only_ours=True)
+            used[assignment.id] = round(found["processor_seconds"]["ours"] / size, 2)
+            print(f"{assignment.id:<24}{used[assignment.id]:>8.2f} s of processor each", flush=True)
+    noted = {"submissions": size, "processor": platform.processor() or platform.machine(), "processor_seconds": used}
+    CHAPTERS.write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,6 +1,8 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
+import os
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from pygments.lexers import PythonLexer
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Section
+from autograder.catalogue.sections import chapter_title
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
@@ -20,6 +23,14 @@ STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"
 def render(template: str, **values: object) -> str:
     """The page that a template of this folder makes of the values; every text among them is escaped."""
     return _environment().get_template(template).render(values, style=Markup(_style()))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
 
 
 def code(source: str) -> Markup:
@@ -42,9 +53,11 @@ def link(book: str, section: Section) -> str:
 
 
 def title(assignment: str, notebook: str) -> str:
-    """What an assignment is called on a page: its chapter's number and its notebook's name."""
-    number = assignment[:2] if assignment[:2].isdigit() else ""
-    return f"{number} {notebook.replace('_', ' ').capitalize()}".strip()
+    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is no chapter's."""
+    number = assignment[:2] if assignment in {each.id for each in catalogue.ASSIGNMENTS} else ""
+    if chapter := chapter_title(number):
+        return f"{number} · {chapter}"
+    return notebook.replace("_", " ").capitalize()
 
 
 def points(number: float) -> str:
