@@ -30,9 +30,9 @@ CLASS = ROOT / "build" / "sample_class"
 PICTURES = ROOT / "book" / "teach" / "pictures"
 PAGES = ROOT / "autograder" / "reports" / "pages"
 ASSIGNMENT, STUDENT = "05_self_attention", "no-scaling"
-WIDTH, HEIGHT = 900, 760  # CSS pixels
+WIDTH, WIDE, HEIGHT = 900, 1200, 760  # CSS pixels; formgrader folds its menu on a narrow page
 LARGEST = 100_000  # bytes of a picture
-SERVER_SECONDS = 60  # to wait for JupyterLab
+SERVER_SECONDS = 120  # to wait for JupyterLab and for its list
 BONE = re.compile(r"<(h1|h2|h3|table|details|section|svg|dl|pre|input)\b[^>]*?(?:class=\"([\w -]+)\")?[^>]*>")
 
 
@@ -60,7 +60,8 @@ def formgrader() -> Iterator[str]:
     server = subprocess.Popen(command, cwd=CLASS, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait(f"http://127.0.0.1:{port}/api/status?token={token}")
-        yield f"http://127.0.0.1:{port}/formgrader/gradebook/{ASSIGNMENT}?token={token}"
+        # by way of the log-in: formgrader's own address, opened first, gets a cookie for its own pages alone
+        yield f"http://127.0.0.1:{port}/login?next=%2Fformgrader%2Fmanage_submissions%2F{ASSIGNMENT}&token={token}"
     finally:
         server.terminate()
         server.wait()
@@ -103,12 +104,12 @@ def main() -> int:
         photograph(page, "feedback")
         page.goto(dashboard.as_uri())
         photograph(page, "dashboard")
-        page.locator("section.card").first.scroll_into_view_if_needed()
-        page.evaluate("document.querySelector('section.card').scrollIntoView({block: 'start'})")
+        page.locator("section.card[aria-labelledby^=card]").first.evaluate("card => card.scrollIntoView()")
         photograph(page, "card")
         with formgrader() as address:
+            page.set_viewport_size({"width": WIDE, "height": HEIGHT})
             page.goto(address)
-            page.wait_for_selector("table tbody tr td a")
+            page.get_by_text(STUDENT).first.wait_for(timeout=1000 * SERVER_SECONDS)
             photograph(page, "formgrader")
         browser.close()
     (PICTURES / "outline.json").write_text(json.dumps(outline(), indent=1) + "\n", encoding="utf-8")

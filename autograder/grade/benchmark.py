@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
     parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
     parser.add_argument(
-        "--each-chapter", action="store_true", help="what each chapter costs that trains nothing; keep it as recorded"
+        "--keep-cost", action="store_true", help="note what a submission of this chapter costs, for the teachers' pages"
     )
     parser.add_argument(
         "--record", action="store_true", help="measure nothing; keep the last result and write it into the book"
@@ -69,8 +69,6 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.record:
         record(path, root / "book" / "measured.md")
         return 0
-    if chosen.each_chapter:
-        return _record_chapters(root, chosen.submissions)
     assignment = catalogue.find_assignment(chosen.assignment)
     if assignment is None or chosen.submissions < 2:
         raise CourseError(
@@ -81,22 +79,20 @@ def run(chosen: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(_text(found))
+    if chosen.keep_cost:
+        _keep_cost(found)
     print(f"  written to {path.relative_to(root)}")
     return 0
 
 
-def _record_chapters(root: Path, size: int) -> int:
-    """Grade a small class in every chapter but those that train, one worker, start-up included."""
-    used = {}
-    for assignment in catalogue.ASSIGNMENTS:
-        if not assignment.trains:
-            with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-                found = _measure(root, Path(folder), assignment, size, workers=1, only_ours=True)
-            used[assignment.id] = round(found["processor_seconds"]["ours"] / size, 2)
-            print(f"{assignment.id:<24}{used[assignment.id]:>8.2f} s of processor each", flush=True)
-    noted = {"submissions": size, "processor": platform.processor() or platform.machine(), "processor_seconds": used}
-    CHAPTERS.write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
-    return 0
+def _keep_cost(found: dict) -> None:
+    """Note what a submission of this chapter cost among those of the others, start-up shared out."""
+    noted = json.loads(CHAPTERS.read_text(encoding="utf-8")) if CHAPTERS.is_file() else {}
+    noted[found["assignment"]] = {
+        "submissions": found["submissions"],
+        "processor_seconds": round(found["processor_seconds"]["ours"] / found["submissions"], 2),
+    }
+    CHAPTERS.write_text(json.dumps(dict(sorted(noted.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def record(result: Path, page: Path) -> None:

@@ -118,7 +118,7 @@ def files_of(root: Path) -> list[Path]:
     """The files that lie in the classroom: one for each person who put one beside a submission, the newest."""
     name = inventory.read().name
     newest: dict[Path, Path] = {}
-    for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/{name}*.json")):
+    for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/*{name}*.json")):
         student = path.parents[1]
         if student not in newest or path.stat().st_mtime >= newest[student].stat().st_mtime:
             newest[student] = path

@@ -104,10 +104,10 @@ def syllabus(number: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Processor seconds of a submission: the mean chapter, the dearest, and the most that the capstone may take; and
+    """Processor seconds of a submission: the usual chapter, the dearest, and the most that the capstone may take; and
     what a worker and the writer hold, in MB."""
 
-    mean: float
+    usual: float
     dearest: float
     capstone: float
     worker: int
@@ -121,13 +121,12 @@ def costs() -> Costs:
         sys.path.append(str(ROOT))
     from autograder import catalogue
 
-    measured = json.loads(EACH_CHAPTER.read_text(encoding="utf-8"))["processor_seconds"]
-    memory = json.loads(WHOLE_CLASS.read_text(encoding="utf-8"))["megabytes_at_the_end"]
-    trained = next(each for each in catalogue.ASSIGNMENTS if each.notebook_seconds)
-    seconds = list(measured.values())
-    return Costs(
-        sum(seconds) / len(seconds), max(seconds), trained.notebook_seconds, memory["worker"], memory["writer"]
-    )
+    whole = json.loads(WHOLE_CLASS.read_text(encoding="utf-8"))
+    usual = whole["processor_seconds"]["ours"] / whole["submissions"]
+    each = [noted["processor_seconds"] for noted in json.loads(EACH_CHAPTER.read_text(encoding="utf-8")).values()]
+    trained = next(assignment for assignment in catalogue.ASSIGNMENTS if assignment.notebook_seconds)
+    memory = whole["megabytes_at_the_end"]
+    return Costs(usual, max(usual, *each), trained.notebook_seconds, memory["worker"], memory["writer"])
 
 
 def cores_for(size: int, seconds: float) -> int:
@@ -145,7 +144,7 @@ def machines(sizes: list[int]) -> list[str]:
     for size in sizes:
         cores = cores_for(size, known.capstone)
         memory = math.ceil((known.writer + cores * known.worker) / 1000)
-        times = (_time(size * each / cores) for each in (known.mean, known.dearest, known.capstone))
+        times = (_time(size * each / cores) for each in (known.usual, known.dearest, known.capstone))
         lines.append(f"| {size:,} | {cores} | {memory} GB | {' | '.join(times)} |")
     return lines
 

@@ -220,6 +220,7 @@ def test_a_mistake_that_one_person_made_lies_in_a_fold(overview):
     (summary,) = [each for each in overview.select("summary") if "that one person made" in each.get_text()]
     inside = {card.h3.get_text() for card in summary.parent.select("section.card")}
     assert inside == {"05.2 attention_weights: exponential without care"}
+    assert not summary.parent.has_attr("open")  # others made others together
 
 
 def test_on_half_of_the_cards_the_mistaken_result_comes_first():
