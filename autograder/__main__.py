@@ -23,6 +23,8 @@ COMMANDS = {  # name -> (module, what it does)
     "feedback": ("platforms.hand_back", "feedback pages packed for Moodle, for Canvas or for mail"),
     "export": ("reports.export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
     "similar": ("reports.similar", "one page for the teacher: which submissions share more than the task explains"),
+    "inventory": ("reports.beliefs", "one page for the teacher: what the class believed before, and believes after"),
+    "known-mistakes": ("catalogue.bank", "the bank of known mistakes as JSON lines, a data set for research"),
     "benchmark": ("grade.benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
     "new-exercise": ("prepare.new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
     "release": ("prepare.release", "make exercises/ from solutions/, once the solutions earn everything"),

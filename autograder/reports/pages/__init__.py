@@ -1,5 +1,7 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
+import os
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +11,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from autograder import catalogue
 from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
+from autograder.catalogue.sections import chapter_title
 from autograder.judging import layout
 
 FOLDER = Path(__file__).parent
@@ -19,6 +23,14 @@ STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"
 def render(template: str, **values: object) -> str:
     """The page that a template of this folder makes of the values; every text among them is escaped."""
     return _environment().get_template(template).render(values, style=Markup(_style()))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
 
 
 def code(source: str) -> Markup:
@@ -32,9 +44,11 @@ def prose(text: str) -> Markup:
 
 
 def title(assignment: str, notebook: str) -> str:
-    """What an assignment is called on a page: its chapter's number and its notebook's name."""
-    number = assignment[:2] if assignment[:2].isdigit() else ""
-    return f"{number} {notebook.replace('_', ' ').capitalize()}".strip()
+    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is no chapter's."""
+    number = assignment[:2] if assignment in {each.id for each in catalogue.ASSIGNMENTS} else ""
+    if chapter := chapter_title(number):
+        return f"{number} · {chapter}"
+    return notebook.replace("_", " ").capitalize()
 
 
 def points(number: float) -> str:
