@@ -253,10 +253,10 @@ EXERCISE = Exercise(
               "Every word sees the one after it: the causal mask is open by one place.", quotes=first_number),
         wrong("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
               """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves out its diagonal.
-              torch.triu(ones, 0) marks the diagonal too, so its opposite does not; torch.triu(ones, 1) marks what comes later.""", quotes=first_number),
+              torch.triu marks the diagonal too, unless it is told to begin one place later.""", quotes=first_number),
         wrong("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but("shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
-              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu(ones, 0) marks the
-              diagonal too, so its opposite does not; torch.triu(ones, 1) marks what comes later.""", quotes=first_number),
+              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the
+              diagonal too, unless it is told to begin one place later.""", quotes=first_number),
         wrong("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
               """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys
               and values from what the encoder made of the source.""", quotes=first_number),
