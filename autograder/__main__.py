@@ -2,6 +2,7 @@
 it takes (`add_arguments`) and does it (`run`)."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,6 +10,7 @@ from importlib import import_module
 import autograder.grade  # noqa: F401 (before any command: what it leaves out would take each of them a second)
 
 COMMANDS = {  # name -> (module, what it does)
+    "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
     "try": ("prepare.trial", "judge your own answer files as grading does"),
     "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
     "doctor": (
@@ -21,6 +23,8 @@ COMMANDS = {  # name -> (module, what it does)
     "feedback": ("platforms.hand_back", "feedback pages packed for Moodle, for Canvas or for mail"),
     "export": ("reports.export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
     "similar": ("reports.similar", "one page for the teacher: which submissions share more than the task explains"),
+    "inventory": ("reports.beliefs", "one page for the teacher: what the class believed before, and believes after"),
+    "known-mistakes": ("catalogue.bank", "the bank of known mistakes as JSON lines, a data set for research"),
     "benchmark": ("grade.benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
     "new-exercise": ("prepare.new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
     "release": ("prepare.release", "make exercises/ from solutions/, once the solutions earn everything"),
@@ -32,6 +36,9 @@ INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack the letter ✓: no reason to stop
+            stream.reconfigure(errors="replace")
     try:
         return _run(arguments)
     except KeyboardInterrupt:  # most likely while it was importing, which takes seconds

@@ -15,10 +15,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from publish import publish
+
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
 STRICT = ["-n", "-W", "--keep-going"]
-NOT_PUBLISHED = shutil.ignore_patterns(".buildinfo*", ".doctrees", "objects.inv.tmp")
 
 
 def jupyter_book_command(work: Path) -> list[str]:
@@ -86,8 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if status == 0:
-        shutil.rmtree(site, ignore_errors=True)
-        shutil.copytree(work / "_build" / "html", site, ignore=NOT_PUBLISHED)
+        publish(work / "_build" / "html", site)
         print(f"The book is in {site.relative_to(ROOT)}/index.html")
     return status
 

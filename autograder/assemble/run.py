@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder import catalogue, course
-from autograder.assemble import gather, write
+from autograder.assemble import gather, judges, write
 from autograder.assemble.gather import Piece, Unreadable
+from autograder.assemble.judges import Judge
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
-from autograder.prepare.trial import Trials
-from autograder.sandbox import backends
-from autograder.sandbox.backends import SandboxError
 from transformer_ref.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file
@@ -67,8 +65,10 @@ def run(chosen: argparse.Namespace) -> int:
         )
     filled = _asked_to_fill(chosen.fill, assignments)
     _refuse_foreign(output)
-    _say_who_runs()
-    with Trials(trust=True) as trials:
+    judge, apart = judges.chosen()
+    if not apart:
+        print("The cells run with all of your rights here, as in Jupyter: assemble only notebooks that you wrote.")
+    with judge as trials:
         entries = list(_entries(trials, assignments, found, filled))
         text = _settle(trials, entries, sum(len(assignment.exercise_ids) for assignment in assignments))
     _report(assignments, found, entries)
@@ -128,7 +128,7 @@ def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment
 
 
 def _entries(
-    trials: Trials, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
+    trials: Judge, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
 ) -> Iterator[Entry]:
     """Each exercise of the notebooks found, judged by itself; of the others, those that are to be filled."""
     for assignment in assignments:
@@ -153,7 +153,7 @@ def _entries(
             yield entry
 
 
-def _settle(trials: Trials, entries: Sequence[Entry], of: int) -> write.Written:
+def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
     """The file of all that passes, once every part of it also passes there; refuses the others."""
     modules = sorted({name for assignment in catalogue.ASSIGNMENTS for name in assignment.visible_modules})
     while True:
@@ -191,7 +191,7 @@ def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
     return [entry for entry in kept if entry.exercise.id in other or entry is kept[-1]]
 
 
-def _judged(trials: Trials, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
+def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
     """modules: what the file of all chapters may import; an answer by itself what its own chapter may."""
     assignment = catalogue.assignment_of(exercise)
     if modules:
@@ -217,13 +217,6 @@ def _refuse_foreign(output: Path) -> None:
         foreign = True
     if foreign:
         raise course.CourseError(f"{output} was not written by this command. `--output FILE` names another file.")
-
-
-def _say_who_runs() -> None:
-    try:
-        backends.choose()
-    except SandboxError:
-        print("The cells run with all of your rights here, as in Jupyter: assemble only notebooks that you wrote.")
 
 
 def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[Entry]) -> None:

@@ -14,6 +14,14 @@ BOOK = Path(__file__).resolve().parents[2] / "book"
 LABELED = re.compile(r"^\((?P<label>sec-(?P<chapter>\d\d)-[\w-]+)\)=\n+#+ (?P<title>.+?)\s*$", re.MULTILINE)
 
 
+CHAPTER = re.compile(r"^# (?P<chapter>\d\d) · (?P<title>.+?)\s*$", re.MULTILINE)
+
+
+def chapter_title(chapter: str) -> str:
+    """What a chapter is called on its page, such as "Self-attention" for "05"; empty when the book has none."""
+    return _noted().get(f"chapter-{chapter}", "")
+
+
 def of_chapter(chapter: str) -> Callable[[str], list[Section]]:
     """What turns short labels of a chapter into its sections: of_chapter("05")("why-divide which-axis")."""
 
@@ -25,7 +33,7 @@ def of_chapter(chapter: str) -> Callable[[str], list[Section]]:
 
 def section(label: str) -> Section:
     """The section of that label. Raises ValueError when the book has none."""
-    known = _noted()
+    known = {each: title for each, title in _noted().items() if each.startswith("sec-")}
     if label not in known:
         near = get_close_matches(label, known, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
@@ -37,9 +45,10 @@ def section(label: str) -> Section:
 
 
 def read_book() -> dict[str, str]:
-    """Label -> title of every section in the chapters' pages."""
-    pages = sorted(BOOK.glob("[0-9][0-9]_*.md"))
-    return {found["label"]: found["title"] for page in pages for found in LABELED.finditer(page.read_text("utf-8"))}
+    """Label -> title of every chapter, "chapter-05", and of every section in the chapters' pages."""
+    texts = [page.read_text("utf-8") for page in sorted(BOOK.glob("[0-9][0-9]_*.md"))]
+    chapters = {f"chapter-{found['chapter']}": found["title"] for text in texts for found in CHAPTER.finditer(text)}
+    return chapters | {found["label"]: found["title"] for text in texts for found in LABELED.finditer(text)}
 
 
 @cache

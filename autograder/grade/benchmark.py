@@ -36,6 +36,7 @@ c.CourseDirectory.autograded_directory = "classroom/autograded"
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 """
 RECORDED = Path(__file__).parent / "recorded_grading.json"
+CHAPTERS = Path(__file__).parent / "recorded_chapters.json"
 BEGIN, END = "<!-- grading: begin -->", "<!-- grading: end -->"
 RIGHT, MISTAKEN = 0.65, 0.25  # of the answers to each exercise: right in some style, a known mistake; the rest is blank
 
@@ -53,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="what it hands in")
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
     parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
+    parser.add_argument(
+        "--keep-cost", action="store_true", help="note what a submission of this chapter costs, for the teachers' pages"
+    )
     parser.add_argument(
         "--record", action="store_true", help="measure nothing; keep the last result and write it into the book"
     )
@@ -75,8 +79,20 @@ def run(chosen: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(_text(found))
+    if chosen.keep_cost:
+        _keep_cost(found)
     print(f"  written to {path.relative_to(root)}")
     return 0
+
+
+def _keep_cost(found: dict) -> None:
+    """Note what a submission of this chapter cost among those of the others, start-up shared out."""
+    noted = json.loads(CHAPTERS.read_text(encoding="utf-8")) if CHAPTERS.is_file() else {}
+    noted[found["assignment"]] = {
+        "submissions": found["submissions"],
+        "processor_seconds": round(found["processor_seconds"]["ours"] / found["submissions"], 2),
+    }
+    CHAPTERS.write_text(json.dumps(dict(sorted(noted.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def record(result: Path, page: Path) -> None:

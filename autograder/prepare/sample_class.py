@@ -16,7 +16,8 @@ from pathlib import Path
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.prepare.release import answer_cells
-from autograder.reports import dashboard, results
+from autograder.reports import dashboard, pages, results
+from autograder.reports.feedback import address_of_book
 from autograder.sandbox import backends
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,8 +140,8 @@ def main(folder: Path) -> int:
             print(done.stdout, file=sys.stderr)
             return done.returncode
     print("  writing the teacher's page: python -m autograder dashboard", flush=True)
-    page = dashboard.page(results.read_class(folder, ASSIGNMENT), dashboard.BOOK)
-    dashboard.write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
+    page = dashboard.page(results.read_class(folder, ASSIGNMENT), address_of_book(folder))
+    pages.write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
     _print_table(folder)
     return 0
 

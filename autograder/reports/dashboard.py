@@ -5,23 +5,22 @@ nothing of the network. Students' words appear on it as text only.
 """
 
 import argparse
-import os
+import hashlib
 import statistics
-import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder import course
 from autograder.catalogue.exercise import Exercise, Misconception
-from autograder.reports import pages, results
-from autograder.reports.feedback import FeedbackPage
+from autograder.reports import beliefs, pages, results
+from autograder.reports.beliefs import Beliefs
+from autograder.reports.feedback import address_of_book
 from autograder.reports.results import Class, Graded, Result
 from autograder.reports.reteach import Card, card
 
 COLUMNS = 10  # of the chart of scores
 SLOWEST = 8  # cells named
-BOOK = FeedbackPage.book.default_value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,18 +34,19 @@ def run(chosen: argparse.Namespace) -> int:
     root = course.find_root()
     assignment = results.find_assignment(chosen.assignment)
     path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
-    book = results.configuration(root).FeedbackPage.get("book", BOOK)
-    write(path, page(results.read_class(root, assignment), book))
+    book = address_of_book(root)
+    pages.write(path, page(results.read_class(root, assignment), book, beliefs.of_class(root, book)))
     print(path)
     return 0
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file that is whole or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)
+@dataclass(frozen=True)
+class Shown:
+    """One of the two results on a card, under a letter, so that a class can choose before it is told."""
+
+    letter: str
+    right: bool
+    shown: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,21 @@ class Mistake:
     card: Card
     students: list[str]
     address: str
+
+    @property
+    def alone(self) -> bool:
+        """Whether one person alone made it."""
+        return len(self.students) == 1
+
+    @property
+    def results(self) -> list[Shown]:
+        """What its card compares. Which comes first is drawn from the mistake's name: not always the right one."""
+        example = self.card.example
+        both = [(True, example.right), (False, example.mistaken)] if example.right else [(False, example.mistaken)]
+        name = f"{self.card.exercise.id} {self.card.misconception.name}"
+        if hashlib.sha256(name.encode()).digest()[0] % 2:
+            both.reverse()
+        return [Shown(letter, right, shown) for letter, (right, shown) in zip("AB", both, strict=False)]
 
 
 @dataclass
@@ -85,8 +100,8 @@ class Column:
     height: float
 
 
-def page(graded_class: Class, book: str) -> str:
-    """The dashboard as one HTML page."""
+def page(graded_class: Class, book: str, believed: Beliefs | None = None) -> str:
+    """The dashboard as one HTML page. believed: what the class answered to the inventory, if it did."""
     assignment = graded_class.assignment
     scores = [graded.score for graded in graded_class.graded]
     topics = [_topic(exercise, graded_class, book) for exercise in assignment.exercises]
@@ -98,6 +113,7 @@ def page(graded_class: Class, book: str) -> str:
         absent=sorted(student.name for student in graded_class.absent),
         mean=statistics.fmean(scores),
         median=statistics.median(scores),
+        quartiles=quartiles(scores),
         full=sum(score >= graded_class.possible for score in scores),
         chart=chart(scores, graded_class.possible),
         topics=topics,
@@ -106,7 +122,18 @@ def page(graded_class: Class, book: str) -> str:
         ),
         looks=[(each.student.name, reasons) for each in graded_class.graded if (reasons := reasons_to_look(each))],
         slowest=slowest(graded_class.graded),
+        believed=beliefs.of_assignment(believed, assignment) if believed else [],
+        believers=believed.people if believed else 0,
+        when="after" if believed and believed.twice else "before",
     )
+
+
+def quartiles(scores: list[float]) -> tuple[float, float]:
+    """Between which two scores the middle half of the class lies; of one score, itself twice."""
+    if len(scores) == 1:
+        return scores[0], scores[0]
+    lower, _, upper = statistics.quantiles(scores, n=4, method="inclusive")
+    return lower, upper
 
 
 def _topic(exercise: Exercise, graded_class: Class, book: str) -> Topic:
@@ -159,6 +186,8 @@ def chart(scores: list[float], possible: float) -> list[Column]:
 def reasons_to_look(graded: Graded) -> list[str]:
     """Why a person should read this submission; empty when nobody needs to."""
     reasons = list(graded.notes)
+    if graded.results and all(result.blank for result in graded.results):
+        reasons.append("Nothing was answered: every exercise came back blank.")
     if graded.needs_manual_grade:
         reasons.append("A cell waits for points by hand (formgrader, “Manual Grading”).")
     for result in graded.results:

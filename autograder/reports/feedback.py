@@ -8,6 +8,8 @@ it was asked with.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters import Exporter
@@ -18,18 +20,18 @@ from nbgrader.api import Gradebook, MissingEntry
 from traitlets import Unicode, default
 
 from autograder import catalogue
+from autograder.address import book_address
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
 from autograder.reports import pages
-from autograder.reports.results import Result, notes_of, result_of
+from autograder.reports.results import Result, configuration, notes_of, result_of
 
 
 class FeedbackPage(Exporter):
     """Takes the place of nbconvert's HTML exporter in `nbgrader generate_feedback`."""
 
-    book = Unicode(
-        "http://127.0.0.1:8000", help="Where the class reads the book; the default is where `make serve` puts it."
-    ).tag(config=True)
+    book = Unicode("", help="Where the class reads the book; for what an empty one means see `autograder.address`.")
+    book.tag(config=True)
     output_mimetype = "text/html"
 
     @default("file_extension")
@@ -41,7 +43,13 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        return pages.render("feedback.html.j2", **vars(told(nb, resources["nbgrader"], self.book))), resources
+        page = told(nb, resources["nbgrader"], book_address(self.book))
+        return pages.render("feedback.html.j2", **vars(page)), resources
+
+
+def address_of_book(root: Path) -> str:
+    """Where the class of this course reads the book."""
+    return book_address(configuration(root).FeedbackPage.get("book", ""))
 
 
 @dataclass(frozen=True)
@@ -55,10 +63,14 @@ class Told:
     penalty: float
     notes: tuple[str, ...]
     sections: list["Part"]
+    next: "Part | None"
+    due: str
 
 
 def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
     """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources."""
+    waiting, due = _of_gradebook(known)
+    sections = _sections(nb, book, waiting)
     return Told(
         title=pages.title(known["assignment"], known["notebook"]),
         student=_named(known),
@@ -66,7 +78,9 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
         possible=known["max_score"],
         penalty=known["late_penalty"],
         notes=notes_of(nb),
-        sections=_sections(nb, book, _waiting(known)),
+        sections=sections,
+        next=next((part for part in sections if part.to_do), None),
+        due=f"{due:%-d %B %Y, %H:%M} UTC" if due else "",
     )
 
 
@@ -75,7 +89,8 @@ def as_notebook(page: Told) -> NotebookNode:
     points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
     late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
     notes = [f"- {note}" for note in page.notes]
-    cells = [new_markdown_cell("\n\n".join([f"# {page.title}\n\nFeedback for {page.student}", points, *late, *notes]))]
+    head = [f"# {page.title}\n\nFeedback for {page.student}", points, *late, *_next_step(page), *notes]
+    cells = [new_markdown_cell("\n\n".join(head))]
     for part in page.sections:
         head = f"## {part.title}: {pages.points(part.points)} of {pages.points(part.possible)} points"
         reread = [f"Reread {part.reread}: {part.address}".rstrip(": ")] if part.reread else []
@@ -88,6 +103,14 @@ def as_notebook(page: Told) -> NotebookNode:
     for place, cell in enumerate(cells):
         cell.id = f"feedback-{place}"  # equal feedback gives equal files
     return new_notebook(cells=cells)
+
+
+def _next_step(page: Told) -> list[str]:
+    if page.next is None:
+        return []
+    due = f" What arrives until {page.due} is in time." if page.due else ""
+    points = f"{pages.points(page.next.points)} of {pages.points(page.next.possible)} points"
+    return [f"**Next:** {page.next.title}, which has {points}. Change it, and hand the notebook in again.{due}"]
 
 
 def _fenced(text: str) -> str:
@@ -124,16 +147,19 @@ class Part:
     by_hand: bool = False
     reread: str = ""
     address: str = ""
+    to_do: bool = False
 
 
-def _waiting(known: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the cells that nobody has read yet, as far as the gradebook knows."""
+def _of_gradebook(known: Mapping[str, Any]) -> tuple[frozenset[str], datetime | None]:
+    """Names of the cells that nobody has read yet, and until when this student has time (UTC, extensions counted), as
+    far as the gradebook knows."""
     try:
         with Gradebook(known["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(known["notebook"], known["assignment"], known["student"])
-            return frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade)
+            waiting = frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade)
+            return waiting, notebook.assignment.duedate
     except (KeyError, MissingEntry):
-        return frozenset()
+        return frozenset(), None
 
 
 def _sections(nb: NotebookNode, book: str, waiting: frozenset[str] = frozenset()) -> list[Part]:
@@ -180,6 +206,7 @@ def _judged(result: Result, answer: NotebookNode | None, book: str) -> Part:
         comment=(answer.metadata.nbgrader.get("comment") or "") if answer is not None else "",
         written=answer.source if answer is not None else "",
         by_hand=result.by_hand,
+        to_do=not (result.passed or result.by_hand) and (result.checked or result.blank),
         reread=f'{section.chapter}, "{section.title}"' if section else "",
         address=pages.link(book, section) if section else "",
     )

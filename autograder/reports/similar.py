@@ -22,7 +22,6 @@ from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.intake import take_in
 from autograder.reports import pages, results
-from autograder.reports.dashboard import write
 
 PASSAGE = 25  # characters of code, with every name as one letter, that a passage must have: copydetect's default
 LEAST = 3 * PASSAGE  # characters in all: a line or two say nothing
@@ -59,7 +58,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = chosen.output or root / "classroom" / "similar" / f"{assignment.id}.html"
     works = read_works(root, assignment)
     found = pairs(works, known_code(root, assignment), chosen.share)
-    write(path, page(assignment, works, found, chosen.share))
+    pages.write(path, page(assignment, works, found, chosen.share))
     print(path)
     return 0
 

@@ -313,17 +313,6 @@
 
   // ---- every page ----------------------------------------------------------------------------------------
 
-  // ipywidgets draws controls without names; a screen reader needs them.
-  const nameControls = () => {
-    for (const handle of document.querySelectorAll(".noUi-handle:not([aria-label])")) {
-      const row = handle.closest(".jupyter-widgets");
-      handle.setAttribute("aria-label", (row && row.querySelector("label")?.textContent.trim()) || "step");
-    }
-  };
-
-  // ipywidgets hands its text to MathJax 2; here MathJax 3 has set it already.
-  const answerAsMathJax2 = () => { if (window.MathJax) window.MathJax.Hub ??= { Queue: () => {} }; };
-
   // Roles the theme and docutils leave out or give wrongly.
   const mendRoles = () => {
     const sidebar = document.querySelector(".bd-sidebar-primary");
@@ -336,10 +325,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const builders = { "context-mixer": contextMixer, "matrix-stepper": matrixStepper };
     document.querySelectorAll("[data-widget]").forEach((root) => builders[root.dataset.widget](root));
-    answerAsMathJax2();
     mendRoles();
-    nameControls();
-    new MutationObserver(nameControls).observe(document.body, { childList: true, subtree: true });
     window.addEventListener("beforeprint", openForPrint);
   });
 })();

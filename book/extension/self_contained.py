@@ -7,7 +7,6 @@
 - Folded code says what it is, and a screen reader hears what is written on the fold.
 - Formulas are numbered by chapter: 5.1 is the first of chapter 05.
 - sphinx-thebe's scripts are dropped: they fetch from another server and fail on every page, even when off.
-- The theme's icons leave the buttons of a widget alone.
 """
 
 import hashlib
@@ -178,7 +177,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("exercise-row", ExerciseRow)
     app.add_directive("course-road", CourseRoad)
     myst_nb.core.render.coalesce_streams = join_streams
-    app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
     app.add_config_value("course_assets", "", "html")
     app.add_config_value("course_extension", "", "env")
     app.connect("config-inited", notice_changes, priority=900)

@@ -37,7 +37,7 @@ def test_words_code_and_figures_take_time_and_folded_code_takes_none(reading_tim
 
 @every_chapter
 def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, reading_time, chapter):
-    said = " ".join(book.soup(chapter).select_one(".chapter-facts").get_text().split())
+    said = " ".join(book.soup(chapter).select_one(".chapter-question + .chapter-time").get_text().split())
     reading, solving, points = map(
         int, re.search(r"(\d+) minutes to read, (\d+) for \w+ exercises \((\d+)", said).groups()
     )

@@ -1,6 +1,7 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
-import re
+import os
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder import catalogue
-from autograder.catalogue.exercise import Section
+from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
+from autograder.catalogue.sections import chapter_title
+from autograder.judging import layout
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
@@ -22,6 +25,14 @@ def render(template: str, **values: object) -> str:
     return _environment().get_template(template).render(values, style=Markup(_style()))
 
 
+def write(path: Path, text: str) -> None:
+    """Write a file that is whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
+
+
 def code(source: str) -> Markup:
     """Python as colored HTML; whatever the source is, it comes out as text."""
     return Markup(highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)))
@@ -29,22 +40,15 @@ def code(source: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence of the catalogue, whose *stars* mean emphasis and whose `ticks` mean code; all else is escaped."""
-    escaped = str(Markup.escape(text))
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
-    return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", escaped))
-
-
-def link(book: str, section: Section) -> str:
-    """Where a section stands in the book at this address; empty when its chapter has no page."""
-    pages = {assignment.id[:2]: assignment.id for assignment in catalogue.ASSIGNMENTS}
-    page = pages.get(section.chapter)
-    return f"{book.rstrip('/')}/{page}.html#{section.label}" if page and book else ""
+    return Markup(layout.prose(text))
 
 
 def title(assignment: str, notebook: str) -> str:
-    """What an assignment is called on a page: its chapter's number and its notebook's name."""
-    number = assignment[:2] if assignment[:2].isdigit() else ""
-    return f"{number} {notebook.replace('_', ' ').capitalize()}".strip()
+    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is no chapter's."""
+    number = assignment[:2] if assignment in {each.id for each in catalogue.ASSIGNMENTS} else ""
+    if chapter := chapter_title(number):
+        return f"{number} · {chapter}"
+    return notebook.replace("_", " ").capitalize()
 
 
 def points(number: float) -> str:

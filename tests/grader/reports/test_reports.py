@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from judged_class import Work, mistaken
+from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
 from autograder import catalogue
@@ -19,7 +20,7 @@ from autograder.judging.verdict import Forbidden, Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
-from autograder.reports import dashboard, results
+from autograder.reports import dashboard, results, reteach
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -44,6 +45,9 @@ ROSTER = [
 def folder(tmp_path_factory, released):
     folder = tmp_path_factory.mktemp("reports") / "course"
     judged_class.lay_out(folder, ROSTER, released())
+    with Gradebook(f"sqlite:///{folder / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        gradebook.find_assignment(ASSIGNMENT.id).duedate = datetime(2026, 12, 3, 12)
+        gradebook.db.commit()
     return folder
 
 
@@ -76,6 +80,19 @@ def test_feedback_names_the_mistake_and_links_to_the_page_that_answers_it(feedba
     assert "a known mistake: no scaling" in part(page, "attention-weights")
     assert "division by the square root of d_k is missing" in part(page, "attention-weights")
     assert section.find("a")["href"] == "http://127.0.0.1:8000/05_self_attention.html#sec-05-why-divide"
+
+
+def test_feedback_says_what_to_do_next_and_until_when_and_nothing_when_all_is_right(feedback):
+    said = " ".join(feedback("ben").get_text(" ").split())
+    assert "Next: 05.2 attention_weights , which has 0 of 8 points" in said
+    assert "What arrives until 3 December 2026, 12:00 UTC is in time." in said
+    assert "Next:" not in feedback("ada").get_text(" ")
+    assert feedback("ben").h1.get_text() == "05 · Self-attention"
+
+
+def test_what_was_not_checked_or_set_by_hand_is_no_next_step(feedback):
+    assert "Next:" not in feedback("fay").get_text(" ")
+    assert "Next:" not in feedback("cleo").get_text(" ")
 
 
 def test_feedback_subtracts_the_late_penalty_and_says_so(feedback):
@@ -174,7 +191,8 @@ def test_the_dashboard_shows_what_the_mistake_makes_of_one_small_case(overview):
 def test_the_dashboard_lists_whom_to_look_at_and_why(overview):
     heading = overview.find("h2", string="To look at by hand")
     rows = {row.th.get_text(): row.td.get_text(" ") for row in heading.find_next("table").select("tbody tr")}
-    assert set(rows) == {SCRIPT, "fay", "gil", "hal"}
+    assert set(rows) == {SCRIPT, "Eve Park", "fay", "gil", "hal"}
+    assert "Nothing was answered" in rows["Eve Park"]
     assert "no known mistake explains" in rows[SCRIPT]
     assert "was not checked" in rows["fay"]
     assert "could not be read" in rows["gil"]
@@ -184,6 +202,34 @@ def test_the_dashboard_lists_whom_to_look_at_and_why(overview):
 def test_the_dashboard_names_who_handed_in_nothing(overview):
     (summary,) = [each for each in overview.select("summary") if "handed in nothing" in each.get_text()]
     assert [item.get_text() for item in summary.parent.select("li")] == ["Ida Absent"]
+
+
+def test_the_dashboard_gives_the_quartiles_and_everybodys_points(overview):
+    assert dashboard.quartiles([0.0, 10.0, 20.0, 30.0]) == (7.5, 22.5)
+    assert dashboard.quartiles([4.0]) == (4.0, 4.0)
+    assert re.search(r"Half of them have from [\d.]+ to [\d.]+ points", overview.get_text())
+    (summary,) = [each for each in overview.select("summary") if each.get_text() == "Everybody's points"]
+    rows = {
+        row.th.get_text(): [cell.get_text() for cell in row.select("td")] for row in summary.parent.select("tbody tr")
+    }
+    assert len(rows) == 10
+    assert rows["Ben Ünal"][-2:] == ["−2", "20"]
+
+
+def test_a_mistake_that_one_person_made_lies_in_a_fold(overview):
+    (summary,) = [each for each in overview.select("summary") if "that one person made" in each.get_text()]
+    inside = {card.h3.get_text() for card in summary.parent.select("section.card")}
+    assert inside == {"05.2 attention_weights: exponential without care"}
+    assert not summary.parent.has_attr("open")  # others made others together
+
+
+def test_on_half_of_the_cards_the_mistaken_result_comes_first():
+    first = []
+    for misconception in catalogue.find("attention-weights").wrong[:24]:
+        example = reteach.Example("case", (), "right", "mistaken", True)
+        made = reteach.Card(catalogue.find("attention-weights"), misconception, example, "", "")
+        first.append(dashboard.Mistake(made, [], "").results[0].right)
+    assert 6 < sum(first) < 18
 
 
 def test_every_score_is_in_one_column_of_the_chart_and_full_marks_in_the_last(overview):
@@ -234,5 +280,10 @@ def test_axe_finds_nothing_and_a_phone_needs_no_sideways_scrolling(browser, feed
         page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
         assert [rule["id"] for rule in Axe().run(page).response["violations"]] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if name == "dashboard":
+            page.get_by_label("Hide answers and names").check()
+            shown = page.locator("main").inner_text()
+            assert "05.2 attention_weights" in shown
+            assert not [word for word in ("no scaling", "Ünal", "Absent", "with this mistake") if word in shown]
     finally:
         context.close()

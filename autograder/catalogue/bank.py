@@ -1,0 +1,93 @@
+"""The bank of known mistakes as data: `python -m autograder known-mistakes [ASSIGNMENT ...]` writes one JSON object a line.
+
+For research on feedback, and for courses that want the mistakes without the grader. The order is that of the course and
+of each entry, and every exercise is written as soon as it is read. A teacher's own exercises are not in it: they are
+not ours to publish.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from autograder import catalogue
+from autograder.catalogue import inventory
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.course import CourseError
+
+LICENSE = "Apache-2.0 AND CC-BY-4.0"  # the code, and the words
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "assignments", nargs="*", metavar="ASSIGNMENT", help="such as 05_self_attention (default: all of the course)"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: the terminal")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the lines. Raises CourseError naming the assignments that there are."""
+    assignments = _chosen(chosen.assignments)
+    if chosen.output is None:
+        try:
+            _write(assignments, sys.stdout)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads had enough, as `head` has; Python flushes once more when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    with chosen.output.open("w", encoding="utf-8", newline="\n") as file:
+        count = _write(assignments, file)
+    print(f"{count:,} known mistakes: {chosen.output}")
+    return 0
+
+
+def records(assignments: Sequence[Assignment] = catalogue.ASSIGNMENTS) -> Iterator[dict[str, Any]]:
+    """One mapping for each known mistake, in the order of the course. Its keys are explained in book/teach/beliefs.md."""
+    asked = {
+        (belief.exercise, belief.mistake): question.id
+        for question in inventory.read().questions
+        for belief in question.wrong
+    }
+    for assignment in assignments:
+        for exercise in assignment.exercises:
+            yield from _of(assignment, exercise, asked)
+
+
+def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
+    for mistake in exercise.wrong:
+        yield {
+            "id": f"{exercise.id}/{mistake.name}",
+            "chapter": assignment.id,
+            "exercise": exercise.id,
+            "number": exercise.number,
+            "defines": list(exercise.names),
+            "name": mistake.name,
+            "source": str(mistake.source),
+            "right": str(exercise.right[0].source),
+            "message": mistake.message,
+            "told_by": "symptom" if mistake.shows else "values",
+            "section": mistake.reread.label,
+            "section_title": mistake.reread.title,
+            "asked_in": asked.get((exercise.id, mistake.name)),
+            "license": LICENSE,
+        }
+
+
+def _write(assignments: Sequence[Assignment], file: TextIO) -> int:
+    written = 0
+    for record in records(assignments):
+        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        written += 1
+    return written
+
+
+def _chosen(names: Sequence[str]) -> Sequence[Assignment]:
+    known = {assignment.id: assignment for assignment in catalogue.ASSIGNMENTS}
+    for name in names:
+        if name not in known:
+            raise CourseError(f"ASSIGNMENT: expected some of {', '.join(known)}, got {name!r}")
+    return [known[name] for name in names] or catalogue.ASSIGNMENTS

@@ -1,0 +1,244 @@
+"""What a class believed before the course and what it believes after: answers to the inventory, counted.
+
+`python -m autograder inventory [FILE ...]` reads the files that learners saved on the inventory's page and writes one
+page for the teacher. Without files it takes those in classroom/inventory/ and those that came with submissions. The
+files hold no names, and the page counts people and names none.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder import catalogue, course
+from autograder.catalogue import inventory
+from autograder.catalogue.exercise import Assignment
+from autograder.catalogue.inventory import RIGHT, UNKNOWN, Belief, Question
+from autograder.course import CourseError
+from autograder.reports import pages, results
+from autograder.reports.feedback import address_of_book
+
+LARGEST_FILE = 64 * 1024  # bytes; a file that the page saved has 4,000
+NAMED = 5  # beliefs in the terminal's summary
+
+Answers = Mapping[str, str]  # question's id -> "right", "unknown", or the name of a mistake
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one person answered; after: None when only once."""
+
+    before: Answers
+    after: Answers | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One answer to a question, and how many gave it. belief: None for the right one and for not knowing."""
+
+    text: str
+    kind: str
+    before: int
+    after: int
+    belief: Belief | None = None
+    number: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question in this class, its choices in an order that says nothing of which is right."""
+
+    question: Question
+    choices: tuple[Choice, ...]
+    address: str
+
+    def count(self, kind: str, when: str) -> int:
+        """How many answers were of a kind ("right", "wrong", "unknown"), "before" or "after"."""
+        return sum(getattr(choice, when) for choice in self.choices if choice.kind == kind)
+
+    def strongest(self, when: str) -> Choice | None:
+        """The wrong choice that most people made, if anybody did."""
+        wrong = [choice for choice in self.choices if choice.kind == "wrong" and getattr(choice, when)]
+        return max(wrong, key=lambda choice: getattr(choice, when), default=None)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """A class's answers. twice: how many answered before and after; where anybody did, all counts are of these alone.
+
+    means: kind -> (before, after), answers of that kind a person.
+    """
+
+    once: int
+    twice: int
+    asked: tuple[Asked, ...]
+    means: Mapping[str, tuple[float, float]]
+
+    @property
+    def people(self) -> int:
+        """How many are counted."""
+        return self.twice or self.once
+
+    @property
+    def gain(self) -> float | None:
+        """Of what could be gained, the share that was (Hake 1998); None where nobody came back."""
+        before, after = self.means[RIGHT]
+        possible = len(self.asked) - before
+        return (after - before) / possible if self.twice and possible else None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="as saved (default: classroom/inventory/, and submissions)"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/dashboard/inventory.html")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the page and say what is in it. Raises CourseError when no file holds answers."""
+    root = course.find_root()
+    files = chosen.files or files_of(root)
+    found, refused = read_records(files)
+    if not found:
+        where = f"classroom/inventory/ or as {inventory.read().name}.json beside a submission"
+        told = "".join(f"\n  {line}" for line in refused)
+        raise CourseError(f"No file holds answers to the inventory. Looked for: {where}.{told}")
+    beliefs = count(found, address_of_book(root))
+    path = chosen.output or root / "classroom" / "dashboard" / "inventory.html"
+    pages.write(path, page(beliefs))
+    print("\n".join([*summary(beliefs), *(f"  left out: {line}" for line in refused), f"  page: {path}"]))
+    return 0
+
+
+def files_of(root: Path) -> list[Path]:
+    """The files that lie in the classroom: one for each person who put one beside a submission, the newest."""
+    name = inventory.read().name
+    newest: dict[Path, Path] = {}
+    for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/*{name}*.json")):
+        student = path.parents[1]
+        if student not in newest or path.stat().st_mtime >= newest[student].stat().st_mtime:
+            newest[student] = path
+    return [*sorted((root / "classroom" / "inventory").glob("*.json")), *newest.values()]
+
+
+def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
+    """What the files hold, and for each that holds nothing of use a line that says why. Equal files count once."""
+    found: dict[bytes, Record] = {}
+    refused = []
+    for path in files:
+        try:
+            content = _content(path)
+            found.setdefault(content, _record(json.loads(content)))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = error if isinstance(error, _Refused) else getattr(error, "strerror", None) or "not the page's JSON"
+            refused.append(f"{path}: {reason}")
+    return list(found.values()), refused
+
+
+class _Refused(ValueError):
+    """A file that is no record, in words."""
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise _Refused(f"larger than {LARGEST_FILE // 1024} KiB")
+    return content
+
+
+def _record(noted: Any) -> Record:
+    asked = inventory.read()
+    if not isinstance(noted, dict) or noted.get("inventory") != asked.id:
+        raise _Refused("holds no answers to the inventory")
+    if noted.get("version") != asked.version:
+        raise _Refused(f"expected version {asked.version} of the inventory, got {str(noted.get('version'))[:20]}")
+    before, after = (_round(noted.get(when), when) for when in ("before", "after"))
+    if before is None:
+        raise _Refused("no first round of answers")
+    return Record(before, after)
+
+
+def _round(noted: Any, when: str) -> Answers | None:
+    if noted is None:
+        return None
+    answers = noted.get("answers") if isinstance(noted, dict) else None
+    for question in inventory.read().questions:
+        given = answers.get(question.id) if isinstance(answers, dict) else None
+        if not isinstance(given, str) or given not in question.answers:
+            raise _Refused(f"{when}, {question.id}: expected one of the question's choices")
+    return answers
+
+
+def count(records: Sequence[Record], book: str) -> Beliefs:
+    """How many gave which answer; of those who answered twice, where anybody did. book: the book's address."""
+    twice = [record for record in records if record.after is not None]
+    counted = twice or records
+    asked = tuple(_asked(question, counted, book) for question in inventory.read().questions)
+    means = {
+        kind: tuple(sum(each.count(kind, when) for each in asked) / len(counted) for when in ("before", "after"))
+        for kind in (RIGHT, "wrong", UNKNOWN)
+    }
+    return Beliefs(len(records), len(twice), asked, means)
+
+
+def _asked(question: Question, records: Sequence[Record], book: str) -> Asked:
+    before = Counter(record.before[question.id] for record in records)
+    after = Counter(record.after[question.id] for record in records if record.after is not None)
+    choices = [Choice(question.right, RIGHT, before[RIGHT], after[RIGHT])]
+    for belief in question.wrong:
+        number = catalogue.find(belief.exercise).number
+        counts = before[belief.mistake], after[belief.mistake]
+        choices.append(Choice(belief.choice, "wrong", *counts, belief, number))
+    choices.sort(key=lambda choice: choice.text)
+    choices.append(Choice("I do not know.", UNKNOWN, before[UNKNOWN], after[UNKNOWN]))
+    return Asked(question, tuple(choices), pages.link(book, question.section))
+
+
+def of_class(root: Path, book: str) -> Beliefs | None:
+    """What lies in the classroom, counted; None where nothing does."""
+    found, _ = read_records(files_of(root))
+    return count(found, book) if found else None
+
+
+def of_assignment(beliefs: Beliefs, assignment: Assignment) -> list[Asked]:
+    """The questions that a chapter answers, or whose wrong choices are mistakes of its exercises."""
+    exercises = set(assignment.exercise_ids)
+    return [
+        each
+        for each in beliefs.asked
+        if each.question.section.chapter == assignment.id[:2]
+        or any(belief.exercise in exercises for belief in each.question.wrong)
+    ]
+
+
+def page(beliefs: Beliefs) -> str:
+    """The class's answers as one HTML page, what most believe wrongly first."""
+    when = "after" if beliefs.twice else "before"
+    ordered = sorted(beliefs.asked, key=lambda asked: asked.count(RIGHT, when))
+    return pages.render("beliefs.html.j2", beliefs=beliefs, asked=ordered, inventory=inventory.read(), when=when)
+
+
+def summary(beliefs: Beliefs) -> list[str]:
+    """The page in a few lines for a terminal."""
+    asked = inventory.read()
+    lines = [f"inventory, version {asked.version}: {beliefs.once} answered, {beliefs.twice} of them twice"]
+    lines.append(
+        f"  of {len(asked.questions)} questions, a person         before" + ("  after" if beliefs.twice else "")
+    )
+    for kind, text in ((RIGHT, "right"), ("wrong", "believed otherwise"), (UNKNOWN, "not known")):
+        before, after = beliefs.means[kind]
+        lines.append(f"    {text:28s}{before:8.1f}" + (f"{after:7.1f}" if beliefs.twice else ""))
+    if beliefs.gain is not None:
+        lines.append(f"  of what could be gained: {100 * beliefs.gain:.0f} %")
+    when = "after" if beliefs.twice else "before"
+    strongest = [choice for each in beliefs.asked if (choice := each.strongest(when))]
+    strongest.sort(key=lambda choice: -getattr(choice, when))
+    for choice in strongest[:NAMED]:
+        held = f"{getattr(choice, when)} of {beliefs.people}"
+        lines.append(f"  {held:>10s} believe: {choice.text}  ({choice.number}, {choice.belief.mistake})")
+    return lines

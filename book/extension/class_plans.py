@@ -1,0 +1,197 @@
+"""What is computed on the teachers' pages: a syllabus, the machine that a class needs, the size of the data set.
+
+    ```{syllabus} 8            the course in so many weeks: what is read, what is handed in, hours and points
+    ```
+    ```{class-machines} 30 300 3000     how long grading takes for classes of these sizes
+    ```
+    {known-mistakes-counted}`lines`     how many known mistakes there are
+
+Hours are those that the chapters' own heads say; grading is what was measured and recorded. Nothing here is written
+twice.
+"""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, pairwise
+from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from reading_time import minutes_to_read
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+ROOT = Path(__file__).resolve().parents[2]
+WHOLE_CLASS = ROOT / "autograder" / "grade" / "recorded_grading.json"
+EACH_CHAPTER = ROOT / "autograder" / "grade" / "recorded_chapters.json"
+CORES = (2, 4, 8, 16, 32, 64)
+NIGHT = 10.0  # hours in which a class should be graded
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What a chapter asks of a learner: minutes to read and to solve, points, its page and its title."""
+
+    page: str
+    title: str
+    reading: int
+    solving: int
+    points: float
+
+    @property
+    def minutes(self) -> int:
+        return self.reading + self.solving
+
+
+@cache
+def chapters() -> tuple[Chapter, ...]:
+    """The chapters that stand, in order."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from autograder import catalogue
+    from autograder.catalogue.sections import chapter_title
+
+    found = []
+    for assignment in catalogue.ASSIGNMENTS:
+        text = (ROOT / "book" / f"{assignment.id}.md").read_text(encoding="utf-8")
+        solving = sum(each.minutes for each in (*assignment.exercises, *assignment.by_hand))
+        title = f"{assignment.id[:2]} {chapter_title(assignment.id[:2])}"
+        found.append(Chapter(assignment.id, title, minutes_to_read(text), solving, assignment.points))
+    return tuple(found)
+
+
+def weeks(planned: tuple[Chapter, ...], number: int) -> list[tuple[Chapter, ...]]:
+    """The chapters in order, cut into weeks so that the longest week is as short as can be.
+
+    Raises ValueError unless there is a week for each and a chapter for each week.
+    """
+    if not 1 <= number <= len(planned):
+        raise ValueError(f"weeks: expected 1 to {len(planned)}, got {number}")
+
+    def longest(cuts: tuple[int, ...]) -> tuple[int, int]:
+        sums = [sum(chapter.minutes for chapter in week) for week in _cut(planned, cuts)]
+        return max(sums), sum(each * each for each in sums)  # among equals the most even one
+
+    return _cut(planned, min(combinations(range(1, len(planned)), number - 1), key=longest))
+
+
+def _cut(planned: tuple[Chapter, ...], cuts: tuple[int, ...]) -> list[tuple[Chapter, ...]]:
+    ends = (0, *cuts, len(planned))
+    return [planned[begin:end] for begin, end in pairwise(ends)]
+
+
+def hours(minutes: float) -> str:
+    """Minutes as hours, to the next quarter."""
+    return f"{math.ceil(minutes / 15) / 4:g}"
+
+
+def syllabus(number: int) -> list[str]:
+    """The plan as lines of a Markdown table."""
+    lines = ["| week | chapters | hours to read | hours to solve | points |", "|---|---|--:|--:|--:|"]
+    for place, week in enumerate(weeks(chapters(), number), 1):
+        named = ", ".join(f"{{doc}}`{chapter.title} </{chapter.page}>`" for chapter in week)
+        reading, solving = sum(each.reading for each in week), sum(each.solving for each in week)
+        points = sum(each.points for each in week)
+        lines.append(f"| {place} | {named} | {hours(reading)} | {hours(solving)} | {points:g} |")
+    everything = chapters()
+    reading, solving = sum(each.reading for each in everything), sum(each.solving for each in everything)
+    points = sum(each.points for each in everything)
+    return [*lines, f"| | **in all** | **{hours(reading)}** | **{hours(solving)}** | **{points:g}** |"]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Processor seconds of a submission: the usual chapter, the dearest, and the most that the capstone may take; and
+    what a worker and the writer hold, in MB."""
+
+    usual: float
+    dearest: float
+    capstone: float
+    worker: int
+    writer: int
+
+
+@cache
+def costs() -> Costs:
+    """What was measured, and what the capstone's budget allows."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from autograder import catalogue
+
+    whole = json.loads(WHOLE_CLASS.read_text(encoding="utf-8"))
+    usual = whole["processor_seconds"]["ours"] / whole["submissions"]
+    each = [noted["processor_seconds"] for noted in json.loads(EACH_CHAPTER.read_text(encoding="utf-8")).values()]
+    trained = next(assignment for assignment in catalogue.ASSIGNMENTS if assignment.notebook_seconds)
+    memory = whole["megabytes_at_the_end"]
+    return Costs(usual, max(usual, *each), trained.notebook_seconds, memory["worker"], memory["writer"])
+
+
+def cores_for(size: int, seconds: float) -> int:
+    """The fewest cores of CORES that grade a class in a night; the most where none do."""
+    return next((cores for cores in CORES if size * seconds / cores / 3600 <= NIGHT), CORES[-1])
+
+
+def machines(sizes: list[int]) -> list[str]:
+    """What a class of each size needs, as lines of a Markdown table."""
+    known = costs()
+    lines = [
+        "| class | cores | memory | a usual chapter | the dearest | the capstone, at most |",
+        "|--:|--:|--:|--:|--:|--:|",
+    ]
+    for size in sizes:
+        cores = cores_for(size, known.capstone)
+        memory = math.ceil((known.writer + cores * known.worker) / 1000)
+        times = (_time(size * each / cores) for each in (known.usual, known.dearest, known.capstone))
+        lines.append(f"| {size:,} | {cores} | {memory} GB | {' | '.join(times)} |")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 90 * 60 else f"{math.ceil(seconds / 360) / 10:g} h"
+
+
+class Table(SphinxDirective):
+    """A computed Markdown table, read by the page's own parser so that its links are those of the book."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        numbers = [int(word) for word in self.arguments[0].split()]
+        for path in (WHOLE_CLASS, EACH_CHAPTER, *(ROOT / "autograder" / "catalogue").glob("ch*/*.py")):
+            self.env.note_dependency(str(path))
+        for chapter in chapters():
+            self.env.note_dependency(str(ROOT / "book" / f"{chapter.page}.md"))
+        lines = syllabus(*numbers) if self.name == "syllabus" else machines(numbers)
+        holder = nodes.Element()
+        self.state.nested_parse(StringList(lines, source="computed"), self.content_offset, holder)
+        return holder.children
+
+
+class Counted(SphinxRole):
+    """How many known mistakes the bank holds: its `lines`, of so many `exercises` in so many `chapters`."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        chapters()  # so that the catalogue can be imported
+        from autograder import catalogue
+
+        exercises = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises]
+        counted = {
+            "lines": sum(len(each.wrong) for each in exercises),
+            "exercises": len(exercises),
+            "chapters": len(catalogue.ASSIGNMENTS),
+        }
+        return [nodes.Text(f"{counted[self.text]:,}")], []
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("syllabus", Table)
+    app.add_directive("class-machines", Table)
+    app.add_role("known-mistakes-counted", Counted())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
