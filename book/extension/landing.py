@@ -74,7 +74,7 @@ class CourseMap(SphinxDirective):
             facts = "<small>not written yet</small>"
             return f'<li class="planned" data-number="{number}">{escape(title)} {asks} {facts}</li>'
         reading, solving, points, count = self._costs(number, page)
-        facts = f"<small>{reading} min to read<br>{solving} min for {count} exercises, {points:g} points</small>"
+        facts = f"<small>{reading} min to read, <br>{solving} min for {count} exercises, {points:g} points</small>"
         name = f'<a href="{page}.html">{escape(title)}</a>'
         return f'<li class="open" data-number="{number}" data-chapter="{number}">{name} {asks} {facts}</li>'
 
