@@ -17,7 +17,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from one_file import pack, print_book
 from publish import publish
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,8 +95,12 @@ def main(arguments: list[str] | None = None) -> int:
     if status == 0:
         publish(work / "_build" / "html", site)
         print(f"The book is in {site.relative_to(ROOT)}/index.html")
+        if options.zip or options.pdf:
+            from one_file import offer, pack, print_book  # they need what a build does not
         if options.zip:
-            print(f"All of it is in {pack(site, ROOT / 'exercises', BUILD).relative_to(ROOT)}")
+            packed = pack(site, ROOT / "exercises", BUILD)
+            offer(packed, site)
+            print(f"All of it is in {packed.relative_to(ROOT)}")
         if options.pdf:
             print(f"To print: {print_book(site, BUILD / 'attention-by-hand.pdf').relative_to(ROOT)}")
     return status

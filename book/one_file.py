@@ -9,7 +9,6 @@ from pathlib import Path
 
 import yaml
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "attention-by-hand"
@@ -44,11 +43,24 @@ def pack(site: Path, exercises: Path, folder: Path) -> Path:
     return target
 
 
+def offer(packed: Path, site: Path) -> None:
+    """Put the zip into the site, and a link to it at the end of the landing page."""
+    shutil.copyfile(packed, site / packed.name)
+    size = f"{packed.stat().st_size / 1e6:.1f} MB"
+    link = f'<a class="exercise-link" href="{packed.name}" download>The book and all exercises in one file, {size}</a>'
+    landing = site / "index.html"
+    page = landing.read_text(encoding="utf-8")
+    before, end, after = page.rpartition("</article>")
+    landing.write_text(f'{before}<p class="exercise-row">{link}</p>\n{end}{after}', encoding="utf-8")
+
+
 def print_book(site: Path, target: Path, pages: list[str] | None = None) -> Path:
     """Print a title page, the contents and all chapters of a built site into one PDF, and return its path.
 
     pages: names of pages to print; by default those of the table of contents that begin with a number. Needs Chromium.
     """
+    from playwright.sync_api import sync_playwright  # the zip does without
+
     if pages is None:
         pages = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
     whole = site / "in-one-piece.html"  # beside the pages, so that what they load is found
