@@ -97,7 +97,7 @@ build/.exercises: FORCE
 build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book) build/.exercises $(PACKAGE)
 	$(SAY)'building the book (about 2 minutes the first time) ...'
 	@mkdir -p build
-	@$(PYTHON_HERE) book/build.py
+	@$(PYTHON_HERE) book/build.py --zip
 	@touch $@
 
 release: build/.release
