@@ -14,17 +14,17 @@ from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-# What takes longest, a group of tests or a file, longest first, with its seconds, roughly, on two cores. Begun last, one
-# of them would leave the other worker without work; two of them in one shard, the other shards.
+# What takes longest, a group of tests or a file, longest first, with its seconds, roughly, on two cores. Begun last, it
+# would leave the other worker without work; two of them in one shard, the other shards.
 LONG = {
     "grade": 420, "walk": 230, "attacks-bubblewrap": 175, "test_intake": 150, "test_command_line": 130,
     "sandbox": 110, "attacks-landlock": 105, "test_own_exercises": 100, "test_pages": 70, "09_blocks": 60,
-    "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50, "sample-
-    class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40, "06_multi_head_attention": 35,
-    "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30, "08_masks": 25, "known-decoder-layer": 25,
-    "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20, "02_text_to_vectors": 20, "00_start_here": 20,
-    "test_benchmark": 20, "test_formgrader": 20, "05_self_attention": 15, "test_two_parts": 15, "known-encoder-
-    layer": 15,
+    "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50,
+    "sample-class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40,
+    "06_multi_head_attention": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
+    "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,
+    "02_text_to_vectors": 20, "00_start_here": 20, "test_benchmark": 20, "test_formgrader": 20,
+    "05_self_attention": 15, "test_two_parts": 15, "known-encoder-layer": 15,
 }  # fmt: skip
 
 Make = Callable[[Path], object]
