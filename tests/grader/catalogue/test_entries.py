@@ -11,8 +11,9 @@ import torch
 from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
+from autograder.judging.layout import WIDTH
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import WIDTH, render
+from autograder.judging.report import render
 from autograder.reports import reteach
 from autograder.sandbox import visible
 
