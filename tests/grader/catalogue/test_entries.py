@@ -14,9 +14,10 @@ from autograder.judging import rules
 from autograder.judging.compare import difference
 from autograder.judging.diagnose import diagnose, namespace_of
 from autograder.judging.judge import draw_key, judge
+from autograder.judging.layout import WIDTH
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import question, question_of, seed_of
-from autograder.judging.report import WIDTH, render
+from autograder.judging.report import render
 from autograder.reports import reteach
 from autograder.sandbox import visible as in_sandbox
 
