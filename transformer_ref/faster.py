@@ -4,6 +4,8 @@ accelerate(model) -> the model; TrainingLoss(pad, smoothing); Muon(parameters, p
 freed_memory_kept(), a context.
 """
 
+from typing import Any
+
 import torch
 
 from transformer_ref.training.loss import MeanLoss
@@ -25,7 +27,9 @@ except ModuleNotFoundError as missing:
     def accelerate(model):
         return model
 
-    class Muon(getattr(torch.optim, "Muon", torch.optim.Optimizer)):
+    TorchsMuon: Any = getattr(torch.optim, "Muon", torch.optim.Optimizer)  # torch 2.9 has one
+
+    class Muon(TorchsMuon):
         """Torch's own, in each process the whole of it."""
 
         def __init__(self, parameters, processes: Processes = ALONE, **options) -> None:

@@ -17,8 +17,10 @@ from torch import Tensor
 
 from transformer_ref.training.processes import ALONE, Processes
 
+TorchsMuon: Any = getattr(torch.optim, "Muon", torch.optim.Optimizer)  # torch 2.9 has one; before, nobody makes ours
 
-class BatchedMuon(getattr(torch.optim, "Muon", torch.optim.Optimizer)):  # without torch's own nobody makes one
+
+class BatchedMuon(TorchsMuon):
     """What `torch.optim.Muon` does with `adjust_lr_fn="match_rms_adamw"`, bit for bit, in fewer and larger products.
 
     processes: those that take the step together, with the same gradients; the other arguments are torch's.
