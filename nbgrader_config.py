@@ -85,7 +85,9 @@ c.LateRules.slip_days = 0  # free days of each student over all assignments, use
 
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
 c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"
-c.FeedbackPage.book = "http://127.0.0.1:8000"  # where your class reads the book; this is where `make serve` puts it
+# Where your class reads the book, such as "https://attention.uni.example"; make release then links the notebooks to it.
+# "" is the course's own setting: ATTENTION_BY_HAND_BOOK, or Book in pyproject.toml, else where `make serve` puts it.
+c.FeedbackPage.book = ""
 
 # Formgrader: what it shows of a learner's outputs runs no scripts, and its formulas ask nothing of the network.
 c.HTMLExporter.sanitize_html = True

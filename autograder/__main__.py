@@ -2,6 +2,7 @@
 it takes (`add_arguments`) and does it (`run`)."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,6 +10,7 @@ from importlib import import_module
 import autograder.grade  # noqa: F401 (before any command: what it leaves out would take each of them a second)
 
 COMMANDS = {  # name -> (module, what it does)
+    "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
     "try": ("prepare.trial", "judge your own answer files as grading does"),
     "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
     "doctor": (
@@ -34,6 +36,9 @@ INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack the letter ✓: no reason to stop
+            stream.reconfigure(errors="replace")
     try:
         return _run(arguments)
     except KeyboardInterrupt:  # most likely while it was importing, which takes seconds

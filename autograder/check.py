@@ -6,6 +6,8 @@ asks from outside the sandbox, when it comes to the check's own cell.
 
 import inspect
 import os
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
@@ -14,7 +16,7 @@ _earned: dict[str, tuple[float, float]] = {}
 
 
 def check(exercise_id: str) -> float | None:
-    """Print a report on the learner's answer to one exercise, e.g. `check("attention-weights")`.
+    """Show a report on the learner's answer to one exercise, e.g. `check("attention-weights")`.
 
     It asks the visible questions, then the hidden ones with numbers drawn on the spot, and says all about both. Returns
     None when everything checked here is right, else the points earned so far.
@@ -31,14 +33,16 @@ def visible_check(exercise_id: str) -> float | None:
 
 
 def progress() -> None:
-    """Print where the learner stands: every exercise of the notebook, what this session's checks have earned, what is
-    next."""
+    """Show where the learner stands: every exercise of the notebook, every chapter of the course, what is next.
+
+    What earlier sessions have earned is remembered in a file beside the notebooks (see `judging.remembered`).
+    """
     if GRADED in os.environ:
         print("Points are counted when the notebook is graded.")
         return
     from autograder.judging.standing import standing
 
-    print(standing(_earned, inspect.currentframe().f_back.f_globals))
+    _show(standing(_earned, inspect.currentframe().f_back.f_globals))
 
 
 def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | None:
@@ -54,7 +58,31 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
     from autograder.judging.in_notebook import judge_in_notebook
 
     outcome = judge_in_notebook(exercise_id, namespace, whole)
-    print(outcome["text"])
+    _show(outcome)
     if outcome["possible"]:
         _earned[exercise_id] = (outcome["earned"], outcome["possible"])
+        if _shell() is not None:
+            from autograder.judging import remembered
+
+            remembered.note(exercise_id, outcome["earned"], outcome["possible"], namespace)
     return None if outcome["passed"] else float(outcome["earned"])
+
+
+def _show(shown: Mapping[str, str]) -> None:
+    """As HTML in a notebook, with the text beside it for whatever shows none and for the stored file; else as text."""
+    if hasattr(_shell(), "kernel"):
+        from IPython.display import display
+
+        display({"text/plain": shown["text"], "text/html": shown["html"]}, raw=True)
+        return
+    try:
+        print(shown["text"])
+    except UnicodeEncodeError:  # a terminal of few letters, as on Windows
+        letters = sys.stdout.encoding
+        print(shown["text"].encode(letters, "replace").decode(letters))
+
+
+def _shell() -> Any:
+    """The IPython that a learner types into, or None. It is not imported: where it runs, it is there."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None

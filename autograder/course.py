@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the catalogue imports torch, which a look at the course's f
 
 CHECK_SUFFIX = "-check"
 MARKER = "nbgrader_config.py"
+PROGRESS = ".progress.json"  # beside a learner's notebooks: what checks have earned (see `judging.remembered`)
 
 
 class CourseError(Exception):

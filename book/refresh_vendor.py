@@ -1,9 +1,10 @@
-"""Fetch the two libraries the book ships with itself, so that no page ever asks another server for anything.
+"""Fetch the font and the library that the book brings along, so that no page ever asks another server for anything.
 
     python book/refresh_vendor.py
 
-needs npm and a network, and is run only to change a version. What it copies, with the licenses beside it, is
-committed; VENDORED.json says what came from where, and a test compares every file with the digest there.
+needs npm, a Debian with `apt-get download`, `pip install fonttools brotli` and a network, and is run only to change a
+version. What it copies, with the licenses beside it, is committed; VENDORED.json says what came from where, and a test
+compares every file with the digest there. MathJax serves formgrader alone; pages have MathML and the font.
 """
 
 import hashlib
@@ -32,7 +33,15 @@ EXTENSIONS = (
 )
 
 # package and version -> (path inside the package, path under assets/vendor)
+SERIF = "source-serif-4-latin"  # the face that pages are read in, cut to the letters of Western Europe
 WANTED = {
+    "@fontsource/source-serif-4@5.3.1": [
+        *(
+            (f"files/{SERIF}-{cut}.woff2", f"serif/{SERIF}-{cut}.woff2")
+            for cut in ("400-normal", "400-italic", "600-normal")
+        ),
+        ("LICENSE", "serif/LICENSE"),
+    ],
     "mathjax@3.2.2": [
         ("es5/tex-chtml.js", "mathjax/tex-chtml.js"),
         ("es5/output/chtml/fonts/woff-v2", "mathjax/output/chtml/fonts/woff-v2"),
@@ -40,13 +49,17 @@ WANTED = {
         ("es5/ui/safe.js", "mathjax/ui/safe.js"),  # for formgrader, which sets students' formulas
         ("LICENSE", "mathjax/LICENSE"),
     ],
-    "@jupyter-widgets/html-manager@1.0.15": [
-        ("dist/embed.js", "widgets/embed.js"),
-        ("dist/embed.js.LICENSE.txt", "widgets/embed.js.LICENSE.txt"),
-        ("dist/1551f4f60c37af51121f.woff2", "widgets/1551f4f60c37af51121f.woff2"),  # the icons embed.js asks for
-    ],
-    "@jupyter-widgets/schema@0.5.6": [("LICENSE", "widgets/LICENSE")],
 }
+
+FONT = "fonts-lmodern"  # Debian's package of Latin Modern, of the GUST Font License
+FONT_FILE = "usr/share/texmf/fonts/opentype/public/lm-math/latinmodern-math.otf"
+FONT_LICENSE = "usr/share/doc/fonts-lmodern/copyright"
+# Letters, Greek, accents, operators, arrows, brackets, and the italic and sans letters that formulas are set in.
+CHARACTERS = (
+    "U+20-7E,U+A0,U+B1,U+D7,U+302-304,U+308,U+391-3F5,U+2010-2027,U+2032,U+2061-2064,U+210E,U+2113,U+2190-2194,U+21D2,"
+    "U+2200-2237,U+2248,U+2260-226B,U+22C0-22C6,U+22EE-22F1,U+2308-230B,U+23DE,U+23DF,U+1D434-1D467,U+1D6FC-1D71B,"
+    "U+1D5A0-1D5B9"
+)
 
 
 def fetch(package: str, folder: Path) -> Path:
@@ -70,6 +83,21 @@ def copy_wanted(source: Path, files: list[tuple[str, str]], vendor: Path) -> Non
             shutil.copyfile(origin, target)
 
 
+def make_font(scratch: Path, vendor: Path) -> str:
+    """Cut Latin Modern Math to the characters that formulas use; return the package and version it came from."""
+    from fontTools import subset
+
+    subprocess.run(["apt-get", "download", FONT], cwd=scratch, check=True, capture_output=True)
+    (package,) = scratch.glob(f"{FONT}_*.deb")
+    subprocess.run(["dpkg", "-x", package, scratch / "font"], check=True)
+    folder = vendor / "mathfont"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(scratch / "font" / FONT_LICENSE, folder / "LICENSE")
+    cut = [f"--unicodes={CHARACTERS}", "--flavor=woff2", f"--output-file={folder / 'latin-modern-math.woff2'}"]
+    subset.main([str(scratch / "font" / FONT_FILE), *cut, "--layout-features=", "--no-hinting", "--desubroutinize"])
+    return package.stem
+
+
 def digests(vendor: Path) -> dict[str, str]:
     """Return the SHA-256 of every vendored file."""
     files = sorted(path for path in vendor.rglob("*") if path.is_file() and path.name != "VENDORED.json")
@@ -84,7 +112,8 @@ def main() -> None:
         shutil.rmtree(vendor, ignore_errors=True)
         for package, files in WANTED.items():
             copy_wanted(sources[package], files, vendor)
-    record = {"packages": sorted(WANTED), "files": digests(vendor)}
+        font = make_font(Path(scratch), vendor)
+    record = {"packages": [font, *sorted(WANTED)], "files": digests(vendor)}
     (vendor / "VENDORED.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"{len(record['files'])} files from {', '.join(record['packages'])}")
 

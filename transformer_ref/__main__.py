@@ -22,6 +22,7 @@ from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
 from transformer_ref.faster import freed_memory_kept
+from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
@@ -92,9 +93,10 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     )
     _expect_writable(output)
     run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code)
-    doubts = (
-        rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss) if code else []
-    )
+    doubts = []
+    if code:
+        doubts = rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss)
+        doubts += remarks(code, run.training.model.config)
     if options.resume:
         load_training(output, run.training)
     watchers = []

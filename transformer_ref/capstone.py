@@ -20,7 +20,7 @@ from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.loss import MeanLoss
-from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.optimizer import HAS_MUON, build_optimizer
 from transformer_ref.training.trainer import Progress, Training, fit, validation_loss
 
 PAIRS, STEPS = 60_000, 500
@@ -82,11 +82,12 @@ def train(
     """Train a model on the experiment's pairs and return what the training tells; the model is changed.
 
     model: maps source ids and target input to logits, (batch, source), (batch, target) -> (batch, target, vocabulary).
-        The package's `Transformer` is trained by the package's quick parts, any other by AdamW.
+        The package's `Transformer` is trained by the package's quick parts, any other by AdamW, as all are where torch
+        has no Muon.
     say: told how it goes, a line now and then.
     """
     quick = isinstance(model, Transformer)
-    rates = {} if quick else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, clip=1.0)
+    rates = {} if quick and HAS_MUON else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, clip=1.0)
     config = replace(TRAINING, steps=steps, seed=seed, **rates)
     pad, smoothing = experiment.config.pad, config.label_smoothing
     loss = TrainingLoss(pad, smoothing) if quick else MeanLoss(pad, smoothing)

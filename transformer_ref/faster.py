@@ -25,7 +25,7 @@ except ModuleNotFoundError as missing:
     def accelerate(model):
         return model
 
-    class Muon(torch.optim.Muon):
+    class Muon(getattr(torch.optim, "Muon", torch.optim.Optimizer)):
         """Torch's own, in each process the whole of it."""
 
         def __init__(self, parameters, processes: Processes = ALONE, **options) -> None:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder import catalogue, course
-from autograder.assemble import gather, write
+from autograder.assemble import gather, judges, write
 from autograder.assemble.gather import Piece, Unreadable
+from autograder.assemble.judges import Judge
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.judging.observation import Structure
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
-from autograder.prepare.trial import Trials
-from autograder.sandbox import backends
-from autograder.sandbox.backends import SandboxError
 from transformer_ref.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file
@@ -67,8 +66,10 @@ def run(chosen: argparse.Namespace) -> int:
         )
     filled = _asked_to_fill(chosen.fill, assignments)
     _refuse_foreign(output)
-    _say_who_runs()
-    with Trials(trust=True) as trials:
+    judge, apart = judges.chosen()
+    if not apart:
+        print("The cells run with all of your rights here, as in Jupyter: assemble only notebooks that you wrote.")
+    with judge as trials:
         entries = list(_entries(trials, assignments, found, filled))
         text = _settle(trials, entries, sum(len(assignment.exercise_ids) for assignment in assignments))
     _report(assignments, found, entries)
@@ -94,6 +95,7 @@ class Entry:
 
     cells: the code cells of its notebook; fill: whether the course's answer may stand in for it. doubt: why it does not
     pass by itself, where that may be the fault of an answer that it uses and that the course's stands in for.
+    without_biases: it could be asked by itself alone, since the learner's attention, which it uses, has none.
     """
 
     assignment: Assignment
@@ -103,6 +105,7 @@ class Entry:
     piece: Piece | None = None
     reason: str = ""
     doubt: str = ""
+    without_biases: bool = False
 
     @property
     def is_own(self) -> bool:
@@ -128,7 +131,7 @@ def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment
 
 
 def _entries(
-    trials: Trials, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
+    trials: Judge, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
 ) -> Iterator[Entry]:
     """Each exercise of the notebooks found, judged by itself; of the others, those that are to be filled."""
     for assignment in assignments:
@@ -153,7 +156,7 @@ def _entries(
             yield entry
 
 
-def _settle(trials: Trials, entries: Sequence[Entry], of: int) -> write.Written:
+def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
     """The file of all that passes, once every part of it also passes there; refuses the others."""
     modules = sorted({name for assignment in catalogue.ASSIGNMENTS for name in assignment.visible_modules})
     while True:
@@ -171,7 +174,8 @@ def _settle(trials: Trials, entries: Sequence[Entry], of: int) -> write.Written:
             if entry.piece.uses & refused:
                 continue  # no wonder; the next round says so
             verdict = _judged(trials, entry.exercise, text.text, modules)
-            if not verdict.passed:
+            entry.without_biases = not entry.doubt and lacks_only_attention_biases(verdict)
+            if not (verdict.passed or entry.without_biases):
                 alone = f"it passes by itself, and not beside your other code: {_reason(verdict)}"
                 entry.refuse(entry.doubt or alone)
                 refused.add(entry.exercise.id)
@@ -191,12 +195,22 @@ def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
     return [entry for entry in kept if entry.exercise.id in other or entry is kept[-1]]
 
 
-def _judged(trials: Trials, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
+def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
     """modules: what the file of all chapters may import; an answer by itself what its own chapter may."""
     assignment = catalogue.assignment_of(exercise)
     if modules:
         assignment = replace(assignment, id="assemble", visible_modules=tuple(modules))
     return trials.judge(exercise, [], source, FILE, KEY, assignment)
+
+
+def lacks_only_attention_biases(verdict: Verdict) -> bool:
+    """Whether an answer cannot be asked for one reason: 06.3 takes an attention without biases, chapter 09 sets them.
+
+    Such an answer has passed with the package's attention, and the attention by itself.
+    """
+    seen = [getattr(outcome.got, "result", None) for outcome in verdict.outcomes]
+    troubles = [{each.what for each in one.troubles} for one in seen if isinstance(one, Structure)]
+    return bool(seen) and troubles == [{"attention biases"}] * len(seen)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -219,13 +233,6 @@ def _refuse_foreign(output: Path) -> None:
         raise course.CourseError(f"{output} was not written by this command. `--output FILE` names another file.")
 
 
-def _say_who_runs() -> None:
-    try:
-        backends.choose()
-    except SandboxError:
-        print("The cells run with all of your rights here, as in Jupyter: assemble only notebooks that you wrote.")
-
-
 def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[Entry]) -> None:
     """One line for each exercise: whether it is in, and why not; where it stands on the package instead of own code."""
     in_file = {name for entry in entries if entry.piece for name in entry.exercise.names}
@@ -244,6 +251,7 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
                 continue
             given = sorted(entry.piece.given)
             said = [f"{each}: {'yours' if each in in_file else 'the package’s'}" for each in given]
+            said += ["judged with the package’s attention, since yours has no biases"] if entry.without_biases else []
             print(f"  ✓ {name}" + (f" (with {', '.join(said)})" if said else ""))
 
 

@@ -1,5 +1,6 @@
 """Sentences that quote a learner's own numbers, put before a message."""
 
+import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Evidence
@@ -33,9 +34,21 @@ def first(evidence: Evidence) -> str:
     return f"Your first number is {number(got)}; by hand it is {number(wanted)}."
 
 
-def top_row(evidence: Evidence) -> str:
-    """The first row of a table, as it is and as it should be."""
-    return f"Your first row is {row(evidence.got[0])}; by hand it is {row(evidence.expected[0])}."
+def wrong_row(evidence: Evidence, row_name: str = "row", most: int = 4) -> str:
+    """The first row that differs, as it is and as it should be; of another shape, both shapes.
+
+    row_name: what a row is, such as "word". Rows count from 0, over all axes before the last.
+    """
+    if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
+        return sizes(evidence)
+    wanted = evidence.expected.flatten(0, -2)
+    got = evidence.got.flatten(0, -2).to(wanted.dtype)
+    far = ~torch.isclose(got, wanted, rtol=1e-3, atol=1e-5)
+    place = int(far.any(-1).int().argmax())
+    columns = slice(0, most) if bool(far[place, :most].any()) else slice(-most, None)
+    name = f"Your first {row_name}" if place == 0 else f"Your {row_name} {place}"
+    says = "is" if columns.start == 0 else "ends in"
+    return f"{name} {says} {row(got[place, columns])}; it should be {row(wanted[place, columns])}."
 
 
 def _weights(evidence: Evidence) -> Tensor:

@@ -277,13 +277,16 @@ def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
 def _about(error: BaseException, last: FrameType | None, own: FrameType | None) -> list[str]:
     """What is known of an error without reading its text, for whoever explains it.
 
-    ["forward"]: a module has none. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
+    ["forward"]: a module has none. ["handed over"]: what stopped is a function that the check handed to the learner's
+    own. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
     of that type has no such attribute. ["name", name]: nothing of that name is known. ["numpy"]: the learner's own
     function holds a value of NumPy's. Else nothing.
     last: the frame that the error comes from; own: the last one of the learner's.
     """
     if last is not None and last.f_code is torch.nn.Module.forward.__code__:
         return ["forward"]
+    if own is not None and last is not own and _is_ours(last):
+        return ["handed over"]
     callers = (Answerer._observe, Answerer._construct, answered, torch.nn.Module._call_impl)
     calling = [caller.__code__ for caller in callers]
     if isinstance(error, TypeError) and own is None and last is not None and last.f_code in calling:
@@ -294,3 +297,8 @@ def _about(error: BaseException, last: FrameType | None, own: FrameType | None) 
         return ["name", error.name]
     values = [error, *(own.f_locals.values() if own is not None else ())]
     return ["numpy"] if any(str(type(value).__module__).partition(".")[0] == "numpy" for value in values) else []
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a frame runs code of the check's own; in the sandbox that is this module, which asks the other side."""
+    return frame.f_globals is globals() or str(frame.f_globals.get("__name__")).startswith("autograder.")

@@ -125,7 +125,8 @@ def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
             for name in names:
                 for place in MEANINGS.get(name, Meaning()).plain:
                     stack.enter_context(_lent(*place, name))
-            if "torch._dynamo" in sys.modules:  # compiled code has no calls to be seen, and refuses to run under modes
+            # Compiled code has no calls to be seen, and refuses to run under modes. (torch 2.6 has set_stance.)
+            if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             for mode in _modes():
                 stack.enter_context(mode)

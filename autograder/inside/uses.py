@@ -50,6 +50,5 @@ def in_order(module: nn.Module, example: tuple) -> list[str]:
 
 def ones(module: nn.Module) -> list[str]:
     """Names of the vectors that begin as ones: the scales of norms."""
-    return [
-        name for name, p in module.named_parameters() if p.numel() == max(p.shape, default=1) and bool((p == 1).all())
-    ]
+    vectors = {name: p for name, p in module.named_parameters() if p.numel() == max(p.shape, default=1)}
+    return [name for name, vector in vectors.items() if set(vector.flatten().tolist()) == {1.0}]

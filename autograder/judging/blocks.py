@@ -8,6 +8,7 @@ width a feed-forward network; vectors that are no bias are norms. Inside an atte
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -77,13 +78,25 @@ def assign(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, s
 
     said: role -> parameter name, where the class says so.
     """
-    reader = _Reader(parameters, blocks, said)
-    return [] if reader.troubles else list(reader.readings())
+    return [dict(reading) for reading in _read(*_hashed(parameters, blocks, said))[0]]
 
 
 def troubles(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> tuple[Trouble, ...]:
     """What keeps the parameters from being read as the blocks."""
-    return tuple(_Reader(parameters, blocks, said).troubles)
+    return _read(*_hashed(parameters, blocks, said))[1]
+
+
+def _hashed(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> tuple[tuple, ...]:
+    seen = tuple(parameters.shapes.items()), tuple(parameters.used), parameters.ones
+    return seen, tuple(blocks), tuple(said.items())
+
+
+@lru_cache(maxsize=256)
+def _read(seen: tuple, blocks: tuple[Block, ...], said: tuple) -> tuple[list[Assignment], tuple[Trouble, ...]]:
+    """The ways to read them and the troubles with it; classes of one author's are alike, and asked many times."""
+    shapes, used, ones = seen
+    reader = _Reader(Parameters(dict(shapes), used, ones), blocks, dict(said))
+    return [] if reader.troubles else list(reader.readings()), tuple(reader.troubles)
 
 
 def load(reading: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str, torch.Tensor]) -> dict:
@@ -101,6 +114,7 @@ class _Reader:
 
     def __init__(self, parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> None:
         self._seen, self._blocks = parameters, blocks
+        self._shapes: dict[str, Shape] = {}
         self.troubles: list[Trouble] = []
         self._fixed = self._by_word(said)
         taken = {name for slot in self._fixed.values() for name, _ in slot.matrix.members}
@@ -152,10 +166,12 @@ class _Reader:
 
     def _shape(self, name: str) -> Shape:
         """The shape of a parameter; a bias that is cut into heads is the vector that it was cut from."""
-        shape = _matrix(self._seen.shapes[name])
-        attentions = {block.sizes for block in self._of("attention")}
-        cut = len(shape) == 2 and any(shape == (heads, width // heads) for width, heads in attentions)
-        return (shape[0] * shape[1],) if cut else shape
+        if name not in self._shapes:
+            shape = _matrix(self._seen.shapes[name])
+            attentions = {block.sizes for block in self._of("attention")}
+            cut = len(shape) == 2 and any(shape == (heads, width // heads) for width, heads in attentions)
+            self._shapes[name] = (shape[0] * shape[1],) if cut else shape
+        return self._shapes[name]
 
     def _matched_biases(self) -> dict[str, str]:
         """Matrix -> the vector that is added to what it makes, by names, else by the order of use."""

@@ -1,17 +1,19 @@
 """Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
+import inspect
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
-from autograder.catalogue.exercise import Evidence, Exercise, Misconception
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
 from autograder.judging import compare
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
-from autograder.judging.question import asks_everybody
+from autograder.judging.question import asks_everybody, question_of
 
 FEWEST = 2  # failures that two mistakes at once must explain
 TWO = "Two mistakes that we know, made together, give exactly your results."
@@ -26,7 +28,8 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
     on one input alone two mistakes may look alike. Where none does, two that were made together may (`_two_at_once`).
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
-    asked = sorted(asked, key=lambda outcome: outcome.passed)  # failures first, each kind in its order
+    # What is kept of the mistakes first, then what the most mistakes disagree with.
+    asked = sorted(asked, key=lambda outcome: outcome.probe.hidden and 1 + outcome.passed)
     failures = sum(not outcome.passed for outcome in asked)
     best, most = None, 0
     for misconception in exercise.wrong if failures else ():
@@ -35,7 +38,10 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
             return misconception, _evidence(agreeing)
         if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
-    return best or _two_at_once(exercise, asked)
+    if best is not None:
+        return best
+    failures_first = sorted(asked, key=lambda outcome: outcome.passed)
+    return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
 
 
 def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, None] | None:
@@ -50,7 +56,7 @@ def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconce
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
     for known, first, second in _pairs(exercise):
-        if any(_passes(exercise, single, outcome) is False for single in (first, second) for outcome in passes):
+        if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):
             continue
         agreeing, clashes = _agreement(exercise, known, asked[:1])
         if agreeing and not clashes:
@@ -59,6 +65,33 @@ def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconce
             said = f"{TWO} One: {first.message} The other: {second.message}"
             return replace(known, name=first.name, message=said), None
     return None
+
+
+def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    """A known mistake that is made under one of a flag's two values alone, where every failure has this value.
+
+    What was asked under the other value is left out, and must have been right. asked: the failures first.
+    """
+    if not asked or asked[0].passed:
+        return None
+    for name, value in _flags(exercise, asked[0].case).items():
+        here = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is value]
+        others = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is (not value)]
+        if not others or not all(outcome.passed for outcome in others):
+            continue
+        for known in exercise.wrong:
+            agreeing, clashes = _agreement(exercise, known, here)
+            if agreeing and not clashes:
+                said = f"Where {name} is {value}, and only there: {known.message}"
+                return replace(known, message=said), _evidence(agreeing)
+    return None
+
+
+def _flags(exercise: Exercise, case: Case) -> dict[str, bool]:
+    """The arguments of a call, or of a class's constructor, that are True or False, by name."""
+    made = case.construct or case.arguments
+    names = inspect.signature(exercise.reference[case.function or exercise.names[0]]).parameters
+    return {name: value for name, value in zip(names, made, strict=False) if isinstance(value, bool)}
 
 
 def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
@@ -104,14 +137,12 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         failures = [outcome for outcome in outcomes if not outcome.passed]
         bearing = [outcome for outcome in failures if _bears_mark(known, outcome)]
         return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
-    if any(_passes(exercise, known, outcome) is False for outcome in outcomes if outcome.passed):
-        return [], len(outcomes)  # the learner can do what this mistake cannot
-    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+    asked = _Asked.of(exercise, known)
     agreeing, clashes = [], 0
     partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
     for outcome in outcomes:
         try:
-            shown, parted = _shown(exercise, known, subject, outcome)
+            shown, parted = asked.shows(outcome)
         except PeerGone:
             return [], len(outcomes)
         if outcome.passed:
@@ -126,31 +157,64 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
     return agreeing, clashes
 
 
-_VISIBLE: dict[tuple, tuple[Observation, Difference | None]] = {}  # a visible probe asks everybody the same
+class _Asked:
+    """A known mistake under a learner's questions. What it shows to the visible probes, which ask everybody the same,
+    is kept for all learners.
+
+    How a class's parameters are read depends on what was asked before. So it is asked the visible probes in their
+    order, as a learner's is, and the hidden ones after all of them.
+    """
+
+    _KEPT: ClassVar[dict[tuple[str, str], "_Asked"]] = {}
+
+    def __init__(self, exercise: Exercise, known: Misconception) -> None:
+        self._exercise, self._source = exercise, known.source
+        self._first = Subject(exercise, LocalPeer(namespace_of(known.source)))
+        self._shown: dict[str, tuple[Observation, Difference | None]] = {}
+        self._then: Subject | None = None
+
+    @classmethod
+    def of(cls, exercise: Exercise, known: Misconception) -> "_Asked":
+        """The known mistake, beginning with what is kept of it."""
+        kept = cls._KEPT.get((exercise.id, known.name))
+        if kept is None or kept._exercise is not exercise or kept._source != known.source:
+            kept = cls._KEPT[exercise.id, known.name] = cls(exercise, known)
+        return copy(kept)  # with hidden questions of its own
+
+    def shows(self, outcome: Outcome) -> tuple[Observation, Difference | None]:
+        """What it shows to the question of an outcome, and where that parts from the right answer. Raises PeerGone."""
+        if asks_everybody(self._exercise, outcome.probe, outcome.case):
+            if outcome.probe.name not in self._shown:
+                self._ask_visible(outcome.probe)
+            return self._shown[outcome.probe.name]
+        if self._then is None:
+            if self._exercise.roles is not None and outcome.probe.hidden:
+                self._ask_visible(self._exercise.visible[-1])
+            self._then = self._first.beside(LocalPeer(namespace_of(self._source)))
+        return self._look(self._then, outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+
+    def _ask_visible(self, last: Probe) -> None:
+        """Ask a visible probe; of a class, those before it first."""
+        for probe in self._exercise.visible if self._exercise.roles is not None else (last,):
+            if probe.name not in self._shown:
+                self._shown[probe.name] = self._look(self._first, probe, *question_of(self._exercise, probe, b""))
+            if probe.name == last.name:
+                return
+
+    @staticmethod
+    def _look(
+        subject: Subject, probe: Probe, case: Case, expected: Observation, cotangent: Any
+    ) -> tuple[Observation, Difference | None]:
+        shown = subject.observe(probe, case, expected, cotangent)
+        return shown, compare.difference(expected, shown, probe)
 
 
-def _shown(
-    exercise: Exercise, known: Misconception, subject: Subject, outcome: Outcome
-) -> tuple[Observation, Difference | None]:
-    """What a known mistake shows to the question of an outcome, and where that parts from the right answer."""
-    key = (exercise.id, known.name, outcome.probe.name, id(outcome.case))
-    if key in _VISIBLE:
-        return _VISIBLE[key]
-    shown = subject.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
-    found = shown, compare.difference(outcome.expected, shown, outcome.probe)
-    # A class is asked in an order of its own: how its parameters are read depends on what was asked before.
-    if exercise.roles is None and asks_everybody(exercise, outcome.probe, outcome.case):
-        _VISIBLE[key] = found
-    return found
-
-
-def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool | None:
-    """Whether a known mistake passes a visible probe of a function; None where that is found out in its turn."""
-    if exercise.roles is not None or not asks_everybody(exercise, outcome.probe, outcome.case):
-        return None
-    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
+    """Whether a known mistake passes a visible probe; a hidden one is asked in its turn."""
+    if not asks_everybody(exercise, outcome.probe, outcome.case):
+        return True
     try:
-        return _shown(exercise, known, subject, outcome)[1] is None
+        return _Asked.of(exercise, known).shows(outcome)[1] is None
     except PeerGone:
         return False
 

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograder import catalogue
+from autograder.address import book_address
 from autograder.catalogue.exercise import Exercise
 from autograder.course import CourseError
-from autograder.judging import rules
+from autograder.judging import layout, rules
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render, wrapped
+from autograder.judging.parts import Line, Part
+from autograder.judging.report import report
 from autograder.judging.verdict import Verdict
 
 UNCHANGED = "This is the same {kind} as at your last check. If you have changed its cell, run that cell first."
@@ -32,26 +34,25 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool =
     try:
         exercise = catalogue.find(exercise_id)
     except CourseError as error:
-        return outcome_of(None, f"check: {error}")
+        return outcome_of(None, [Line(f"check: {error}")])
     if exercise is None:
-        return outcome_of(
-            None,
-            f"check: there is no exercise {exercise_id!r}. The exercises are: {', '.join(catalogue.exercise_ids())}.",
-        )
+        known = ", ".join(catalogue.exercise_ids())
+        return outcome_of(None, [Line(f"check: there is no exercise {exercise_id!r}. The exercises are: {known}.")])
     findings = rules.findings(_sources(exercise.names, namespace), exercise, catalogue.assignment_of(exercise))
     if whole:
         verdict = _on_drawn_numbers(exercise, namespace, findings)
     else:
         verdict = judge(exercise, LocalPeer(namespace), None, findings)
-    text = render(verdict)
-    return outcome_of(verdict, text + _unchanged(verdict, namespace, text))
+    parts = report(verdict)
+    return outcome_of(verdict, parts + _unchanged(verdict, namespace, layout.as_text(parts)))
 
 
-def outcome_of(verdict: Verdict | None, text: str) -> dict[str, Any]:
-    """The verdict as a message to the notebook."""
+def outcome_of(verdict: Verdict | None, parts: Sequence[Part]) -> dict[str, Any]:
+    """The verdict as a message to the notebook: what it shows, as text and as HTML, and what was earned."""
+    shown = {"text": layout.as_text(parts), "html": layout.as_html(parts, book_address())}
     if verdict is None:
-        return {"text": text, "earned": 0.0, "possible": 0.0, "passed": False}
-    return {"text": text, "earned": verdict.points, "possible": verdict.possible, "passed": verdict.passed}
+        return {**shown, "earned": 0.0, "possible": 0.0, "passed": False}
+    return {**shown, "earned": verdict.points, "possible": verdict.possible, "passed": verdict.passed}
 
 
 def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: Sequence[str]) -> Verdict:
@@ -65,17 +66,17 @@ def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: S
     return verdict
 
 
-def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> str:
+def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> list[Part]:
     """A line for whoever asks about the same objects again and gets the same report: their cell may not have run."""
     exercise = verdict.exercise
     objects = [namespace.get(name) for name in exercise.names]
     before = _failed.pop(exercise.id, None)
     if verdict.passed or not all(map(callable, objects)):
-        return ""
+        return []
     _failed[exercise.id] = objects, text
     same = before is not None and before[1] == text and [*map(id, before[0])] == [*map(id, objects)]
     said = UNCHANGED.format(kind="class" if exercise.is_class else "function")
-    return "\n".join(["", *wrapped(said)]) if same else ""
+    return [Line(said)] if same else []
 
 
 def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:

@@ -52,11 +52,17 @@ class Again:
 
 
 def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
-    """The case with one tensor of floats in it drawn anew, for each of them: (its place, the case)."""
+    """The case with one tensor in it made anew, for each of them: (its place, the case).
+
+    Floats are drawn; a mask that hides something is opened everywhere.
+    """
     generator = torch.Generator().manual_seed(OTHER)
     for place, value in enumerate(case.arguments):
-        if isinstance(value, Tensor) and value.is_floating_point() and value.numel():
-            drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64).to(value.dtype) + 0.5
+        numbers = isinstance(value, Tensor) and value.is_floating_point() and value.numel()
+        if numbers or (isinstance(value, Tensor) and value.dtype == torch.bool and not value.all()):
+            drawn = torch.ones_like(value)
+            if numbers:
+                drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64).to(value.dtype) + 0.5
             yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
 
 

@@ -3,6 +3,8 @@
 import inspect
 from collections.abc import Sequence
 
+import torch
+
 from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.numbers import number
 from autograder.judging.noticed import Noticed
@@ -53,16 +55,29 @@ IN_PLACE = (
 
 def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]) -> str:
     """What was noticed, as sentences. outcome: the first failure; of a hidden one no number is said."""
-    told = (fact for fact in noticed if (fact.kind, outcome.difference.kind) != SAID)
-    return " ".join(_sentence(exercise, outcome, fact) for fact in told)
+    told = [fact for fact in noticed if (fact.kind, outcome.difference.kind) != SAID]
+    ignored = [fact for fact in told if fact.kind == "ignored"]
+    said = [
+        _independent(exercise, outcome, ignored) if fact.kind == "ignored" else _sentence(exercise, outcome, fact)
+        for fact in told
+        if fact not in ignored[1:]
+    ]
+    return " ".join(said)
+
+
+def _independent(exercise: Exercise, outcome: Outcome, ignored: Sequence[Noticed]) -> str:
+    """Which arguments the result does not depend on."""
+    names = [_argument(exercise, outcome, fact) for fact in ignored]
+    which = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    values = [outcome.case.arguments[fact.argument] for fact in ignored]
+    opened = all(getattr(value, "dtype", None) == torch.bool for value in values)
+    other = "all of it True" if opened else f"other numbers in {'it' if len(names) == 1 else 'them'}"
+    return f"Your result does not depend on {which}: with {other}, the same comes back."
 
 
 def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "changed":
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
-    if fact.kind == "ignored":
-        name = _argument(exercise, outcome, fact)
-        return f"Your result does not depend on {name}: with other numbers in it, the same comes back."
     said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
     return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
 

@@ -128,6 +128,12 @@ class Subject:
         """Ask the rest of a side that holds the same answer."""
         self._peer = peer
 
+    def beside(self, peer: Peer) -> "Subject":
+        """The same answer on another side: with what is known of its parameters by now."""
+        other = Subject(self._exercise, peer, self._forbidden)
+        other._traced, other._manners = dict(self._traced), self._manners
+        return other
+
     def kinds(self) -> dict[str, str]:
         """name -> "function", "class", "missing", or the type found instead."""
         reply = self._ask("look", names=list(self._exercise.names))

@@ -10,17 +10,23 @@ from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.judging.observation import Observation
 from autograder.judging.observe import LocalPeer, Subject
 
-_VISIBLE: dict[tuple[str, str], tuple] = {}  # a visible probe asks everybody the same
+KEPT = 256  # hidden questions: equal work, such as a notebook handed in as it came, is asked equal ones
+_VISIBLE: dict[tuple[str, str], tuple[Exercise, tuple]] = {}  # a visible probe asks everybody the same
+_HIDDEN: dict[tuple[str, str, bytes], tuple[Exercise, tuple]] = {}
 
 
 def question_of(exercise: Exercise, probe: Probe, key: bytes) -> tuple:
     """The question that a probe asks the answers of a key."""
-    place = exercise.id, probe.name
-    if probe.hidden or exercise is not catalogue.find(exercise.id):
-        return question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
-    if place not in _VISIBLE:
-        _VISIBLE[place] = question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
-    return _VISIBLE[place]
+    kept, place = (_HIDDEN, (exercise.id, probe.name, key)) if probe.hidden else (_VISIBLE, (exercise.id, probe.name))
+    found = kept.get(place)
+    if found is not None and found[0] is exercise:
+        return found[1]
+    drawn = question(exercise, probe, torch.Generator().manual_seed(seed_of(key, exercise, probe)))
+    if exercise is catalogue.find(exercise.id):
+        if len(_HIDDEN) >= KEPT:
+            del _HIDDEN[next(iter(_HIDDEN))]
+        kept[place] = exercise, drawn
+    return drawn
 
 
 def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tuple:
@@ -43,7 +49,7 @@ def right_answer(exercise: Exercise, probe: Probe, case: Case) -> Observation:
 def asks_everybody(exercise: Exercise, probe: Probe, case: Case) -> bool:
     """Whether a case is the one that a visible probe of the catalogue asks everybody."""
     known = _VISIBLE.get((exercise.id, probe.name))
-    return known is not None and known[0] is case
+    return known is not None and known[0] is exercise and known[1][0] is case
 
 
 def seed_of(key: bytes, exercise: Exercise, probe: Probe) -> int:

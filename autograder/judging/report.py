@@ -1,4 +1,5 @@
-"""The report that a learner reads, in lines. Its sentences are written in `words`."""
+"""The report that a learner reads: what stands in it, and in which order. Its sentences are written in `words`, and
+`layout` makes text or HTML of its parts."""
 
 import textwrap
 from dataclasses import replace
@@ -6,37 +7,44 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Exercise, Section
+from autograder.catalogue.exercise import Exercise
+from autograder.judging import layout
 from autograder.judging.compare import inputs_difference
 from autograder.judging.noticed_words import argument_names
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
+from autograder.judging.parts import Head, Line, Part, Reread, Row, Source
 from autograder.judging.values import dtype_name, tensors_apart, written
 from autograder.judging.verdict import BLANK, WRONG, Verdict
 from autograder.judging.words import below_the_lines, may_be_of_shapes, seen
 
-WIDTH = 82
 MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
 MAX_NUMBERS = 12  # of an argument that is shown number by number
+MAX_SOURCE = 58  # letters of a learner's line
 UNPREPARED = "on numbers that nobody prepared"
 UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise's nudge can help with
 
 
-def render(verdict: Verdict) -> str:
-    """The report, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
-    exercise = verdict.exercise
+def report(verdict: Verdict) -> list[Part]:
+    """The report's parts, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
     kind = "points" if verdict.whole else "visible points so far"
-    lines = [f"{exercise.id:<{WIDTH - 32}}{_points(verdict):>8g} of {verdict.possible:g} {kind}"]
+    parts: list[Part] = [Head(verdict.exercise.id, _points(verdict), verdict.possible, kind)]
     if verdict.passed:
-        return "\n".join([*lines, *wrapped(f"✓ {_all_passed(verdict)}"), *_touched_lines(verdict)])
+        return [*parts, Line(_all_passed(verdict), True), *_touched(verdict)]
     if not verdict.blank:
-        lines += _visible_lines(verdict) + _drawn_lines(verdict)
-    lines += wrapped(below_the_lines(verdict))
+        parts += _visible(verdict) + _drawn_parts(verdict)
+    if below := below_the_lines(verdict):
+        parts.append(Line(below, ours=verdict.unasked is None))
     if verdict.state in (WRONG, BLANK):
-        lines += wrapped(_where_to_reread(verdict))
-    lines += _hidden_lines(verdict)
-    return "\n".join(lines)
+        section = verdict.misconception.reread if verdict.misconception else verdict.exercise.section
+        parts.append(Reread(section, _hint(verdict)))
+    return parts + _hidden(verdict)
+
+
+def render(verdict: Verdict) -> str:
+    """The report as plain text."""
+    return layout.as_text(report(verdict))
 
 
 def _points(verdict: Verdict) -> float:
@@ -50,7 +58,7 @@ def _all_passed(verdict: Verdict) -> str:
     return f"{passed}{f', {drawn} of them {UNPREPARED}' if drawn else ''}.{_next_step(verdict)}"
 
 
-def _touched_lines(verdict: Verdict) -> list[str]:
+def _touched(verdict: Verdict) -> list[Part]:
     """What a hidden check will find, said early: an argument that a right answer has changed."""
     if verdict.whole or not any("inputs" in probe.also for probe in verdict.exercise.hidden):
         return []
@@ -58,7 +66,7 @@ def _touched_lines(verdict: Verdict) -> list[str]:
         changed = inputs_difference(outcome.expected, outcome.got)
         if changed is not None:
             text = seen(verdict.exercise, replace(outcome, difference=changed))
-            return wrapped(f"But {text}, and a hidden check asks that it is left alone.")
+            return [Line(f"But {text}, and a hidden check asks that it is left alone.")]
     return []
 
 
@@ -77,20 +85,18 @@ def _more(verdict: Verdict) -> str:
     return f"{points:g} more {noun} decided by hidden checks when it is graded."
 
 
-def _visible_lines(verdict: Verdict) -> list[str]:
-    lines: list[str] = []
+def _visible(verdict: Verdict) -> list[Part]:
+    parts: list[Part] = []
     told = False
     for position, outcome in enumerate(o for o in verdict.outcomes if not o.probe.hidden):
         if position == 0:
-            lines += _contract_lines(outcome)
-        if outcome.passed:
-            lines.append(f"  ✓ {outcome.probe.name}")
-        elif told:
-            lines.append(f"  ✗ {outcome.probe.name}")
+            parts += _contract(outcome)
+        if outcome.passed or told:
+            parts.append(Line(outcome.probe.name, outcome.passed))
         else:
-            lines += _failure_lines(verdict.exercise, outcome)
+            parts += _failure(verdict.exercise, outcome)
             told = True
-    return lines
+    return parts
 
 
 def _drawn(verdict: Verdict) -> list[Outcome]:
@@ -98,24 +104,23 @@ def _drawn(verdict: Verdict) -> list[Outcome]:
     return [outcome for outcome in verdict.outcomes if outcome.probe.hidden and not outcome.secret]
 
 
-def _drawn_lines(verdict: Verdict) -> list[str]:
+def _drawn_parts(verdict: Verdict) -> list[Part]:
     """How the drawn checks ended; the first failure of all is shown with its numbers."""
     drawn = _drawn(verdict)
     failed = [outcome for outcome in drawn if not outcome.passed]
     passed = f"{len(drawn) - len(failed)} of {len(drawn)} hidden checks pass, {UNPREPARED}"
     if not failed:
-        return wrapped(f"✓ {passed}") if drawn else []
+        return [Line(passed, True)] if drawn else []
     if verdict.first_failure is not failed[0]:
-        return wrapped(f"✗ {passed}")
-    lines = wrapped(f"{passed}. {'Not these' if len(failed) > 1 else 'Not this one'}:") + _failure_lines(
-        verdict.exercise, failed[0]
-    )
+        return [Line(passed, False)]
+    parts: list[Part] = [Line(f"{passed}. {'Not these' if len(failed) > 1 else 'Not this one'}:")]
+    parts += _failure(verdict.exercise, failed[0])
     if not isinstance(failed[0].got.result if failed[0].got is not None else None, Raised):  # said already of an error
-        lines += wrapped(f"the check passed in {_inputs(verdict.exercise, failed[0])}", indent="    ")
-    return lines + [line for outcome in failed[1:] for line in wrapped(f"✗ {outcome.probe.name}")]
+        parts.append(_passed_in(verdict.exercise, failed[0]))
+    return parts + [Line(outcome.probe.name, False) for outcome in failed[1:]]
 
 
-def _contract_lines(outcome: Outcome) -> list[str]:
+def _contract(outcome: Outcome) -> list[Part]:
     """Shape, dtype and laws of the first probe, each on a line of its own."""
     if outcome.got is None or isinstance(outcome.got.result, (Raised, Structure)):
         return []
@@ -128,8 +133,8 @@ def _contract_lines(outcome: Outcome) -> list[str]:
     if not isinstance(first, torch.Tensor) or not isinstance(wanted, torch.Tensor):
         return []
     right = first.shape == wanted.shape and first.dtype == wanted.dtype
-    lines = [f"  {'✓' if right else '✗'} shape {tuple(first.shape)}, dtype {dtype_name(first.dtype)}"]
-    return lines + [f"  {'✓' if _holds(law.holds, got) else '✗'} {law.text}" for law in outcome.probe.laws if right]
+    shape = Line(f"shape {tuple(first.shape)}, dtype {dtype_name(first.dtype)}", right)
+    return [shape, *(Line(law.text, _holds(law.holds, got)) for law in outcome.probe.laws if right)]
 
 
 def _holds(law: Any, result: Any) -> bool:
@@ -139,36 +144,30 @@ def _holds(law: Any, result: Any) -> bool:
         return False
 
 
-def _failure_lines(exercise: Exercise, outcome: Outcome) -> list[str]:
+def _failure(exercise: Exercise, outcome: Outcome) -> list[Part]:
     name, parted = outcome.probe.name, outcome.difference
     if outcome.got is not None and isinstance(outcome.got.result, Raised):
-        return _error_lines(exercise, outcome, outcome.got.result)
+        return _error(exercise, outcome, outcome.got.result)
     quoted = parted.kind in ("value", "nan", "length") and not outcome.probe.quiz
     rows = _rows(outcome, parted) if quoted else None
-    if rows is None:
-        return wrapped(f"✗ {name}: {seen(exercise, outcome)}")
-    label, wanted, yours = rows
-    head = f"  ✗ {name}: {label}should be "
-    if len(head) + max(len(wanted), len(yours)) > WIDTH:  # a long row stands on lines of its own
-        return [*wrapped(f"✗ {name}: {label}".strip()), f"    should be {wanted}", f"    yours is  {yours}"]
-    return [f"{head}{wanted}", f"{'yours is ':>{len(head)}}{yours}"]
+    return [Line(f"{name}: {seen(exercise, outcome)}", False)] if rows is None else [Row(name, *rows)]
 
 
-def _rows(outcome: Outcome, parted: Difference) -> tuple[str, str, str] | None:
+def _rows(outcome: Outcome, parted: Difference) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
     """The row of the result in which the largest difference lies, as it should be and as it is."""
     wanted, yours = outcome.expected.result, outcome.got.result
     if isinstance(wanted, list):  # a short one is shown whole; of a long one the text names the first wrong item
         texts = repr(wanted), repr(list(yours))
-        return ("", *texts) if max(map(len, texts)) <= MAX_LIST else None
+        return ("", texts[:1], texts[1:]) if max(map(len, texts)) <= MAX_LIST else None
     if isinstance(wanted, (tuple, torch.Tensor)) and len(parted.where) <= 1:  # the tensor, or one of several
         wanted, yours = parted.expected, parted.got
     if not isinstance(wanted, torch.Tensor) or not parted.index or wanted.shape[-1] > MAX_ROW:
         return None
     row: tuple[int, ...] = parted.index[:-1]
     if row and len(outcome.case.labels) == wanted.shape[-2]:
-        label = f'row "{outcome.case.labels[row[-1]]}" '
+        label = f'row "{outcome.case.labels[row[-1]]}"'
     else:
-        label = f"row {row[0] if len(row) == 1 else row} " if row else ""
+        label = f"row {row[0] if len(row) == 1 else row}" if row else ""
     texts = [
         tensors_apart(wanted, yours, place)
         if place == parted.index
@@ -176,18 +175,19 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, str, str] | None:
         for place in ((*row, i) for i in range(wanted.shape[-1]))
     ]
     columns = [[text.rjust(max(map(len, pair))) for text in pair] for pair in texts]
-    return label, " ".join(column[0] for column in columns), " ".join(column[1] for column in columns)
+    return label, tuple(column[0] for column in columns), tuple(column[1] for column in columns)
 
 
-def _error_lines(exercise: Exercise, outcome: Outcome, error: Raised) -> list[str]:
-    lines = wrapped(
-        f"✗ {outcome.probe.name}: your code stopped with {error.type}{': ' + error.message if error.message else ''}",
-        indent="  ",
-    )
+def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
+    said = f"{error.type}{': ' + error.message if error.message else ''}"
+    parts: list[Part] = [Line(f"{outcome.probe.name}: your code stopped with {said}", False)]
     if error.line:
-        source = textwrap.shorten(error.source, WIDTH - 24, placeholder=" ...")
-        lines.append(f"    at your line {error.line}:  {source}".rstrip())
-    return lines + wrapped(f"the check passed in {_inputs(exercise, outcome)}", indent="    ")
+        parts.append(Source(error.line, textwrap.shorten(error.source, MAX_SOURCE, placeholder=" ...")))
+    return [*parts, _passed_in(exercise, outcome)]
+
+
+def _passed_in(exercise: Exercise, outcome: Outcome) -> Line:
+    return Line(f"the check passed in {_inputs(exercise, outcome)}", below=True)
 
 
 def _inputs(exercise: Exercise, outcome: Outcome) -> str:
@@ -214,12 +214,6 @@ def _nested(tensor: torch.Tensor, place: tuple[int, ...]) -> str:
     return f"[{', '.join(_nested(tensor, (*place, index)) for index in range(tensor.shape[len(place)]))}]"
 
 
-def _where_to_reread(verdict: Verdict) -> str:
-    section: Section = verdict.misconception.reread if verdict.misconception else verdict.exercise.section
-    hint = _hint(verdict)
-    return f'Reread {section.chapter}, "{section.title}"{f"   ·   {hint}" if hint else ""}'
-
-
 def _hint(verdict: Verdict) -> str:
     """The hint that fits where nothing more exact was said: a nudge, or where the plan of shapes is."""
     first = verdict.first_failure
@@ -232,18 +226,12 @@ def _hint(verdict: Verdict) -> str:
     return "hint 2 of 3 is a plan of shapes" if about_shapes else ""
 
 
-def _hidden_lines(verdict: Verdict) -> list[str]:
+def _hidden(verdict: Verdict) -> list[Part]:
     if not verdict.whole:
-        return [f"  {_more(verdict)}"] if verdict.exercise.hidden_points else []
+        return [Line(_more(verdict))] if verdict.exercise.hidden_points else []
     hidden = [outcome for outcome in verdict.outcomes if outcome.secret]
     missed = [outcome.probe.name for outcome in hidden if not outcome.passed]
     if not hidden or not missed:
         return []
-    return wrapped(
-        f"Hidden checks passed: {len(hidden) - len(missed)} of {len(hidden)}. Not passed: {'; '.join(missed)}."
-    )
-
-
-def wrapped(text: str, indent: str = "  ") -> list[str]:
-    """The lines of a paragraph of a report."""
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    passed = f"Hidden checks passed: {len(hidden) - len(missed)} of {len(hidden)}."
+    return [Line(f"{passed} Not passed: {'; '.join(missed)}.")]

@@ -73,7 +73,9 @@ class Slot:
         source = self.matrix.joined(tensors)
         return (source if self.outputs_first else source.mT)[self._rows()].mT
 
-    def _rows(self) -> torch.Tensor:
+    def _rows(self) -> torch.Tensor | slice:
+        if self.heads == 1:
+            return slice(self.start, self.stop)
         rows = torch.arange(self.start, self.stop)
         return (rows + self.stride * torch.arange(self.heads)[:, None]).flatten()
 

@@ -321,6 +321,8 @@ def _about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"{name} is still to be written, beside what you have done so far."
     if error.about == ("arguments",):
         return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
+    if error.about == ("handed over",):
+        return "What stopped is a function that the check passed in. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
         _, kind, attribute = error.about
         return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
@@ -352,10 +354,14 @@ def _shapes_that_met(error: Raised) -> str:
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     if error.type == "IndexError":
         return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
-    if any(sign in error.source for sign in PRODUCTS):
-        return f"{said} A @ B needs the last axis of A to be as long as the last but one of B."
-    if len(named) > 1 and any(sign in error.source for sign in "+-*/<>"):
-        return f"{said} Shapes meet from the right: two lengths must be equal, or one of them 1."
+    product = any(sign in error.source for sign in PRODUCTS)
+    each = len(named) > 1 and any(sign in error.source.replace("->", "") for sign in "+-*/<>")
+    rules = [
+        "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",
+        "Under +, -, * and / shapes meet from the right: two lengths must be equal, or one of them 1." if each else "",
+    ]
+    if any(rules):
+        return " ".join([said, *filter(None, rules)])
     return f"{said} Which of these lengths did you expect to be another?"
 
 
@@ -415,6 +421,9 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
         for each in shown.troubles
     )
     found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)
+    if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
+        too_many = " and ".join(each.what for each in shown.troubles)
+        return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
     example = next(iter(wanted[-1].shapes()))
     return (
         f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "

@@ -27,6 +27,7 @@ import nbformat
 from nbgrader.preprocessors import GetGrades
 
 from autograder import course
+from autograder.address import book_address
 from autograder.course import CourseError
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
@@ -197,7 +198,7 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     known = {"student": each.student.id, "assignment": assignment, "notebook": pages[0].stem, "db_url": places.db_url}
     graded = nbformat.read(folder / f"{pages[0].stem}.ipynb", as_version=4)
     graded, resources = GetGrades().preprocess(graded, {"nbgrader": known})
-    book = results.configuration(batch.root).FeedbackPage.get("book", feedback.FeedbackPage.book.default_value)
+    book = book_address(results.configuration(batch.root).FeedbackPage.get("book", ""))
     return nbformat.writes(feedback.as_notebook(feedback.told(graded, resources["nbgrader"], book))).encode()
 
 

@@ -10,6 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
 from autograder import course
+from autograder.address import book_address, linked
 from autograder.catalogue.exercise import Assignment
 from autograder.reports import results
 
@@ -31,10 +32,14 @@ class HandOut(NbGraderPreprocessor):
     )
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Import the visible check in the place of the whole one, where that was decided.
+        """Link to the book where the class reads it; import the visible check in the place of the whole one, where
+        that was decided.
 
         Raises NbGraderException where no code cell imports `check` in the way that is known here.
         """
+        address = book_address(self.config.FeedbackPage.get("book", ""))
+        for cell in nb.cells if address else []:
+            cell.source = linked(cell.source, address)
         if self.whole_checks:
             return nb, resources
         for cell in nb.cells:

@@ -2,6 +2,7 @@
 
 import argparse
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def _checked_release(trials: Trials, root: Path, assignment: Assignment) -> int:
                 f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{explanation(verdict)}"
             )
     command, environment = course.nbgrader_command("generate_assignment", assignment.id, "--log-level=WARN")
-    code = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    done = subprocess.run(command, cwd=root, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    code, said = done.returncode, done.stderr.splitlines(keepends=True)
+    sys.stderr.writelines(line for line in said if "Removing existing assignment" not in line)  # that is what we asked
     for exercise, verdict in () if code else _judged_cells(trials, root, "exercises", assignment):
         if verdict.points:
             raise course.CourseError(

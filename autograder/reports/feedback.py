@@ -20,6 +20,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from traitlets import Unicode, default
 
 from autograder import catalogue
+from autograder.address import book_address
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
 from autograder.reports import pages
@@ -29,9 +30,8 @@ from autograder.reports.results import Result, configuration, notes_of, result_o
 class FeedbackPage(Exporter):
     """Takes the place of nbconvert's HTML exporter in `nbgrader generate_feedback`."""
 
-    book = Unicode(
-        "http://127.0.0.1:8000", help="Where the class reads the book; the default is where `make serve` puts it."
-    ).tag(config=True)
+    book = Unicode("", help="Where the class reads the book; for what an empty one means see `autograder.address`.")
+    book.tag(config=True)
     output_mimetype = "text/html"
 
     @default("file_extension")
@@ -43,12 +43,13 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        return pages.render("feedback.html.j2", **vars(told(nb, resources["nbgrader"], self.book))), resources
+        page = told(nb, resources["nbgrader"], book_address(self.book))
+        return pages.render("feedback.html.j2", **vars(page)), resources
 
 
 def address_of_book(root: Path) -> str:
     """Where the class of this course reads the book."""
-    return configuration(root).FeedbackPage.get("book", FeedbackPage.book.default_value)
+    return book_address(configuration(root).FeedbackPage.get("book", ""))
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@
   };
 
   const translator = (root) => {
+    const recorded = root.querySelector("script"); // a sentence that was translated before, shown until the first click
     const input = html("input", { type: "text", id: "live-text", value: AT_HOME[0], maxlength: LONGEST, autocomplete: "off", spellcheck: "false", oninput: () => { if (!input.value.trim()) empty(BEFORE); } });
     const button = html("button", { type: "submit" }, "Translate");
     const seal = html("p", { class: "live-seal" }, "✗ outside its world: do not believe this");
@@ -144,6 +145,13 @@
       html("details", { class: "live-known" }, html("summary", {}, "Some words that it knows"),
         html("dl", {}, ...KNOWN.flatMap(([kind, words]) => [html("dt", {}, kind), html("dd", {}, words)]))),
       seal, output, note, drawn);
+    if (recorded) {
+      const result = JSON.parse(recorded.textContent);
+      input.value = result.text;
+      output.textContent = result.translation;
+      show(result, 0);
+      say(`This one was translated beforehand. ${BEFORE}`);
+    }
   };
 
   // ---- W00a: which number of the strip stands where? -----------------------------------------------------

@@ -42,7 +42,7 @@
   // ---- W09a: the machine, taken apart -----------------------------------------------------------------------
 
   const exploded = (root) => {
-    const picture = [...document.querySelectorAll("svg.drawing")].find((each) => each.querySelector('a[href="#part-embedding"]'));
+    const picture = [...document.querySelectorAll(".chapter-hero")].find((each) => each.querySelector('a[href="#part-embedding"]'));
     const line = (link) => document.getElementById(link.getAttribute("href").slice(1)).closest("li");
     const panel = html("output", { "aria-live": "polite" });
     const boxes = [...picture.querySelectorAll("a")];

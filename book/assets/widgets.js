@@ -117,7 +117,7 @@
       const low = points[index][0] > 2.6;
       const node = svg("g", {
         class: "handle", tabindex: 0, role: "button", "data-index": index,
-        "aria-label": `${sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`,
+        "aria-label": `${first === index ? companions.join(", ") : sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`,
         onkeydown: (event) => {
           const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] }[event.key];
           if (!by) return;
@@ -313,17 +313,6 @@
 
   // ---- every page ----------------------------------------------------------------------------------------
 
-  // ipywidgets draws controls without names; a screen reader needs them.
-  const nameControls = () => {
-    for (const handle of document.querySelectorAll(".noUi-handle:not([aria-label])")) {
-      const row = handle.closest(".jupyter-widgets");
-      handle.setAttribute("aria-label", (row && row.querySelector("label")?.textContent.trim()) || "step");
-    }
-  };
-
-  // ipywidgets hands its text to MathJax 2; here MathJax 3 has set it already.
-  const answerAsMathJax2 = () => { if (window.MathJax) window.MathJax.Hub ??= { Queue: () => {} }; };
-
   // Roles the theme and docutils leave out or give wrongly.
   const mendRoles = () => {
     const sidebar = document.querySelector(".bd-sidebar-primary");
@@ -331,15 +320,20 @@
     document.querySelectorAll(".citation-list, .citation").forEach((node) => node.removeAttribute("role"));
   };
 
+  // A formula that is wider than its column scrolls; by key, too.
+  const reachFormulas = () => document.querySelectorAll("div.math").forEach((formula) => {
+    formula.toggleAttribute("tabindex", false);
+    if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+  });
+
   const openForPrint = () => document.querySelectorAll("details").forEach((details) => details.setAttribute("open", ""));
 
   document.addEventListener("DOMContentLoaded", () => {
     const builders = { "context-mixer": contextMixer, "matrix-stepper": matrixStepper };
     document.querySelectorAll("[data-widget]").forEach((root) => builders[root.dataset.widget](root));
-    answerAsMathJax2();
     mendRoles();
-    nameControls();
-    new MutationObserver(nameControls).observe(document.body, { childList: true, subtree: true });
     window.addEventListener("beforeprint", openForPrint);
+    const article = document.querySelector("article");
+    if (article) new ResizeObserver(reachFormulas).observe(article);
   });
 })();

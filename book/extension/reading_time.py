@@ -71,7 +71,7 @@ class TimeNeeded(SphinxDirective):
             f" {reading} minutes to read, {sum(e.minutes for e in exercises)} for {NUMBERS[len(exercises)]} exercises "
             f"({sum(e.points for e in exercises):g} points)."
         )
-        return [nodes.paragraph("", "", nodes.strong("", "Time:"), nodes.Text(said))]
+        return [nodes.paragraph("", "", nodes.strong("", "Time:"), nodes.Text(said), classes=["chapter-time"])]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -7,17 +7,16 @@
 - Folded code says what it is, and a screen reader hears what is written on the fold.
 - Formulas are numbered by chapter: 5.1 is the first of chapter 05.
 - sphinx-thebe's scripts are dropped: they fetch from another server and fail on every page, even when off.
-- The theme's icons leave the buttons of a widget alone.
 """
 
 import hashlib
-import os
 import shutil
 from html import escape
 from pathlib import Path
 
 import myst_nb.core.render
 from docutils import nodes
+from repository import public_repository
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -79,14 +78,6 @@ class CourseRoad(SphinxDirective):
             named = f'<a href="{pages[number]}.html">{title}</a>' if number in pages else title
             items.append(f'<li value="{int(number)}"><b>{number}</b> {named} <span>{question}</span></li>')
         return [nodes.raw("", f'<ol class="course-road">{"".join(items)}</ol>', format="html")]
-
-
-def public_repository() -> str:
-    """Return owner/name of the public repository that this is, or nothing where that is not known.
-
-    GitHub says so by itself while it builds a site (GITHUB_REPOSITORY); elsewhere COURSE_REPOSITORY=owner/name does.
-    """
-    return os.environ.get("COURSE_REPOSITORY") or os.environ.get("GITHUB_REPOSITORY") or ""
 
 
 def hosted_links(path: str) -> list[str]:
@@ -186,7 +177,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("exercise-row", ExerciseRow)
     app.add_directive("course-road", CourseRoad)
     myst_nb.core.render.coalesce_streams = join_streams
-    app.add_js_file(None, body='window.FontAwesomeConfig = {autoReplaceSvg: "nest"}', priority=1)
     app.add_config_value("course_assets", "", "html")
     app.add_config_value("course_extension", "", "env")
     app.connect("config-inited", notice_changes, priority=900)

@@ -8,7 +8,7 @@ import ast
 from pathlib import Path
 
 from docutils import nodes
-from self_contained import public_repository
+from repository import code_address
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
@@ -41,10 +41,8 @@ class Source(SphinxRole):
             return [nodes.literal("", self.text)], []
         self.env.note_dependency(str(path))
         said = nodes.inline("", f"{file}, line {line}", classes=["source-line"])
-        repository = public_repository()
-        if not repository:
+        if not (address := code_address(f"transformer_ref/{file}", line)):
             return [said], []
-        address = f"https://github.com/{repository}/blob/main/transformer_ref/{file}#L{line}"
         return [nodes.reference("", "", said, refuri=address)], []
 
 

@@ -1,12 +1,14 @@
 """Chapter 05: the picture at the top, and what becomes of a lecture's table."""
 
 import re
+from collections import Counter
 
 import pytest
 from bs4 import BeautifulSoup
 
-from transformer_ref.visualization.attention_figure import AttentionFigure
 from transformer_ref.visualization.drawing import Drawing
+from transformer_ref.visualization.heroes.attention import attention_hero
+from transformer_ref.visualization.heroes.hero import Hero
 
 CHAPTER = "05_self_attention"
 TABLES = {
@@ -18,20 +20,23 @@ TABLES = {
     + [[0.157, 0.157, 0.038, 0.647]],
     "Z": [[1.340, 0.330], [1.170, 0.500], [0.830, 0.670], [1.609, 0.196]],
 }
-ALT = ("the scores of four words", "the shares of four words")
 
 
-def figure(**changed) -> AttentionFigure:
+def figure(**changed) -> Hero:
     tables = {**TABLES, **changed}
-    return AttentionFigure("I closed the windows".split(), divisor="√2", followed=3, alt=ALT, **tables)
+    return attention_hero("I closed the windows".split(), divisor="√2", followed=3, met=1, **tables)
 
 
 def test_the_picture_at_the_top_holds_every_number_of_the_four_words(book):
-    drawn = book.soup(CHAPTER).select_one(".attention-figure")
-    told = [text.get_text() for text in drawn.select("text")]
-    for table in TABLES.values():
-        for number in (number for row in table for number in row):
-            assert f"{number:.3f}" in told or f"{number:g}" in told, number
+    for drawn in book.soup(CHAPTER).select(".chapter-hero svg"):
+        told = Counter(text.get_text() for text in drawn.select("text"))
+        wanted = Counter(
+            f"{number:g}" if name in "QKV" else f"{number:.3f}"
+            for name, table in TABLES.items()
+            for row in table
+            for number in row
+        )
+        assert wanted - told == Counter()
 
 
 def test_the_picture_refuses_a_table_that_lacks_a_word():

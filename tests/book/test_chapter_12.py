@@ -48,6 +48,14 @@ def test_what_the_page_says_of_the_pronoun_is_what_was_recorded():
     assert min(lost[1]) > 0.99
 
 
+def test_a_model_of_the_solutions_parts_comes_within_a_point_of_the_package_s():
+    own, package = recording("own_translator"), recording("live_model")["scores"]
+    assert set(own["about"]["parts"].values()) == {"yours"} and own["seeds"]
+    for split in ("test", "held_out"):
+        assert own["about"]["sentences"] == package[split]["sentences"]
+        assert all(abs(seed[split]["exact"] - package[split]["exact"]) <= 0.01 for seed in own["seeds"].values())
+
+
 def test_every_row_of_the_recorded_weights_sums_to_one():
     for kind in ("encoder", "decoder", "cross"):
         sums = torch.tensor(STORIES["opened"][kind]).sum(-1)
@@ -57,6 +65,7 @@ def test_every_row_of_the_recorded_weights_sums_to_one():
 WORKED_EXAMPLES = {
     "the same letter twice": [r"5 6 False", r"True"],
     "the round trip": [r"The <unk> closed the windows\.", r"10 ids -> The zebra closed the windows\."],
+    "own parts": [r"unseen sentences +0\.998 +0\.999", r"held-out combinations +1\.000 +1\.000"],
     "the signature": [r"case:mixed\|eff:no\|tok:13a"],
     "where it errs": [r"up to 6 words +0\.726", r"over 12 words +0\.482"],
     "who he is": [r"right, three seeds: 1\.0 1\.0 1\.0"],

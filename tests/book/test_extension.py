@@ -37,7 +37,7 @@ def test_words_code_and_figures_take_time_and_folded_code_takes_none(reading_tim
 
 @every_chapter
 def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, reading_time, chapter):
-    said = " ".join(book.soup(chapter).select_one(".chapter-facts").get_text().split())
+    said = " ".join(book.soup(chapter).select_one(".chapter-question + .chapter-time").get_text().split())
     reading, solving, points = map(
         int, re.search(r"(\d+) minutes to read, (\d+) for \w+ exercises \((\d+)", said).groups()
     )
@@ -45,7 +45,7 @@ def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, readin
     exercises = (*assignment.exercises, *assignment.by_hand)
     assert (solving, points) == (sum(e.minutes for e in exercises), sum(e.points for e in exercises))
     shown = BeautifulSoup(str(book.soup(chapter).select_one("article")), "html.parser")
-    for node in shown.select(".cell, script, mjx-container, .widget"):
+    for node in shown.select(".cell, script, .math, .widget"):
         node.decompose()
     at_least = len(shown.get_text().split()) / 250  # minutes for a fast reader, who skips all code
     assert at_least < reading < 5 * at_least
@@ -93,11 +93,10 @@ def test_references_stand_in_the_order_of_their_authors_under_the_names_they_are
 
 def test_the_landing_page_and_the_road_name_the_same_chapters_and_questions(book):
     cards = {}
-    for row in book.soup("index").select(".course-map ol"):
-        for place, card in enumerate(row.select("li"), start=int(row["start"])):
-            question = card.find("span").get_text(strip=True)
-            title = card.get_text(" ", strip=True).removesuffix(question).strip()
-            cards[place] = (title, question, bool(card.find("a")), card["class"][0])
+    for card in book.soup("index").select(".course-map li"):
+        question = card.find("span").get_text(strip=True)
+        title = card.get_text(" ", strip=True).partition(question)[0].strip()
+        cards[int(card["data-number"])] = (title, question, bool(card.find("a")), card["class"][0])
     for stop in book.soup("00_start_here").select(".course-road li"):
         number, question = stop.find("b").get_text(), stop.find("span").get_text(strip=True)
         title = stop.get_text(" ", strip=True).removeprefix(number).removesuffix(question).strip()

@@ -1,22 +1,25 @@
 """Figures: the right words beside the right numbers, one scale, words for everybody."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformer_ref.visualization
+from transformer_ref.visualization import palette
 from transformer_ref.visualization.bars import FULL_LENGTH, share_bars
+from transformer_ref.visualization.beam_tree import Branch, beam_tree
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heat_map import MOST_NUMBERS, heat_map
-from transformer_ref.visualization.palette import signed_fill, weight_fill
+from transformer_ref.visualization.palette import STRONGEST_SIGNED, signed_fill, weight_fill
 from transformer_ref.visualization.plane import Plane
 from transformer_ref.visualization.shapes_diagram import projections_diagram, shapes_diagram
-from transformer_ref.visualization.tables import text_table
+from transformer_ref.visualization.tables import STRONGEST, WHITE_INK_FROM, Table, text_table
 
 ALT = "A map made for a test"
 
@@ -26,6 +29,7 @@ def drawn(picture) -> BeautifulSoup:
 
 
 @given(queries=st.integers(1, 5), keys=st.integers(1, 9))
+@settings(deadline=None)  # no test of ours is about time
 def test_every_cell_of_a_heat_map_shows_its_own_weight(queries, keys):
     weights = torch.arange(queries * keys).reshape(queries, keys) / (queries * keys)
     rows, columns = [f"q{i}" for i in range(queries)], [f"k{j}" for j in range(keys)]
@@ -49,7 +53,17 @@ def test_a_big_map_shows_colors_without_numbers():
 def test_a_masked_cell_is_hatched_and_has_no_number():
     picture = drawn(heat_map([[1.0, 0.0]], ["q"], ["a", "b"], ALT, hidden=[[False, True]]))
     assert [text.get_text() for text in picture.select("text")].count("0.000") == 0
-    assert len([cell for cell in picture.select("rect") if "url(#hatch)" in cell["style"]]) == 1
+    assert len(picture.select("path.hatch")) == 1
+
+
+def test_the_lines_of_a_hatching_stay_inside_their_box_and_need_no_id():
+    drawing = Drawing(100, 100, "a hatched box for a test")
+    drawing.hatched_rectangle(20, 30, 50, 40)
+    page = drawn(drawing)
+    numbers = [float(number) for number in re.findall(r"[\d.]+", page.select_one("path.hatch")["d"])]
+    assert len(numbers) >= 4 * 8
+    assert all(20 <= x <= 70 for x in numbers[::2]) and all(30 <= y <= 70 for y in numbers[1::2])
+    assert page.select("[id]") == []
 
 
 def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
@@ -61,7 +75,7 @@ def test_a_map_refuses_words_that_do_not_fit_and_scores_that_are_no_weights():
 
 def test_signed_values_have_two_hues_that_meet_at_zero():
     assert signed_fill(0.5, 1.0)[0] != signed_fill(-0.5, 1.0)[0]
-    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == 1.0
+    assert signed_fill(0.0, 1.0)[1] == 0.0 and signed_fill(-1.0, 1.0)[1] == STRONGEST_SIGNED
     with pytest.raises(ValueError, match=r"from -1\.0 to 1\.0"):
         signed_fill(1.5, 1.0)
 
@@ -102,6 +116,16 @@ def test_a_drawing_without_a_real_description_is_refused(alt):
         Drawing(10, 10, alt)
 
 
+def test_a_beam_tree_shows_every_branch_right_of_its_beginning_and_frames_what_was_not_cut():
+    tree = {("a",): (0.5, "kept"), ("b",): (0.4, "kept"), ("a", "a"): (0.2, "cut"), ("b", "end"): (0.36, "finished")}
+    page = drawn(beam_tree([Branch(words, *rest) for words, rest in tree.items()]))
+    places = {text.get_text(): float(text["x"]) for text in page.select("text")}
+    assert places["a  0.20"] > places["a  0.50"] and places["end  0.36"] > places["b  0.40"]
+    assert len(page.select("rect")) == 2 + 2 + 3  # kept, finished (filled as well), the legend
+    with pytest.raises(ValueError, match="every beginning"):
+        beam_tree([Branch(("a", "b"), 0.1, "kept")])
+
+
 def test_words_on_a_drawing_cannot_become_markup():
     picture = heat_map([[1.0]], ["<script>"], ['"a" & b'], 'Says "<b>" & more here')
     page = BeautifulSoup(picture.to_svg(), "html.parser")
@@ -114,9 +138,90 @@ def test_a_text_table_keeps_every_number_under_its_word():
     assert lines == ["        first     2nd     sum", "a       0.500   0.250   0.750", "longer  1.000  10.000  11.000"]
 
 
+WORDS = ["I", "closed"]
+
+
+@given(rows=st.integers(1, 4), columns=st.integers(1, 9), digits=st.integers(0, 4))
+def test_a_table_on_a_page_and_the_same_table_printed_say_the_same_words_and_numbers(rows, columns, digits):
+    numbers = torch.rand(rows, columns, generator=torch.Generator().manual_seed(rows)) - 0.5
+    table = Table(
+        numbers, [f"r{i}" for i in range(rows)], [f"c{j}" for j in range(columns)], "made for a test",
+        digits=digits, signed=True, note="and below it",
+    )  # fmt: skip
+    page = drawn(table)
+    page.style.decompose()
+    assert page.get_text(" ").replace("−", "-").split() == repr(table).split()
+
+
+def test_a_screen_reader_hears_title_row_and_column_of_every_number_and_the_sum_of_shares():
+    page = drawn(Table([[0.25, 0.75], [1.0, 0.0]], WORDS, WORDS, "A, the <weights>", shares=True, asking=True))
+    assert page.caption.get_text() == "A, the <weights>"
+    assert [(head.get_text(), head["scope"]) for head in page.select("th")] == [
+        *((word, "col") for word in [*WORDS, "sum"]),
+        *((word, "row") for word in WORDS),
+    ]
+    assert [cell.get_text() for cell in page.select("td.sum")] == ["1.000", "1.000"]
+
+
+def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+    """The contrast ratio of two sRGB colors from 0 to 255, as WCAG defines it."""
+
+    def light(color):
+        linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in color]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    darker, lighter = sorted((light(first), light(second)))
+    return lighter / darker
+
+
+def rgb(color: str) -> tuple[int, ...]:
+    return tuple(int(color[at : at + 2], 16) for at in (1, 3, 5))
+
+
+@given(share=st.floats(0, 1), dark=st.booleans())
+def test_the_number_in_a_shaded_cell_can_be_read_at_every_share_on_a_light_page_and_on_a_dark_one(share, dark):
+    """The colors are those of course.css: ink on shaded cells, and paper."""
+    cell = drawn(Table([[share]], ["a"], ["b"], "one share", shaded=True)).select_one("tbody td")
+    assert f"--of:{100 * share:.1f}" == cell["style"]
+    paper, ink = ((20, 24, 30), (241, 245, 249)) if dark else ((255, 255, 255), (0, 0, 0))
+    assert ("full" in cell["class"]) == (share >= WHITE_INK_FROM)
+    ink = (255, 255, 255) if "full" in cell["class"] else ink
+    fill = tuple(share * hue + (1 - share) * page for hue, page in zip(rgb(palette.WEIGHT), paper, strict=True))
+    assert contrast(fill, ink) >= 4.5
+
+
+@given(value=st.floats(-1, 1), dark=st.booleans())
+def test_a_signed_number_can_be_read_on_both_hues(value, dark):
+    cell = drawn(Table([[value, 1.0]], ["a"], ["b", "c"], "two numbers", signed=True)).select_one("tbody td")
+    assert ("above" in cell["class"]) == (value >= 0)
+    depth = float(cell["style"].removeprefix("--of:")) / 100
+    assert depth == pytest.approx(STRONGEST / 100 * abs(value), abs=1e-3)
+    paper, ink = ((20, 24, 30), (241, 245, 249)) if dark else ((255, 255, 255), (0, 0, 0))
+    hue = rgb(palette.POSITIVE if value >= 0 else palette.NEGATIVE)
+    fill = tuple(depth * part + (1 - depth) * page for part, page in zip(hue, paper, strict=True))
+    assert contrast(fill, ink) >= 4.5
+
+
+def test_a_masked_cell_of_a_table_is_hatched_and_keeps_its_number():
+    cells = drawn(Table([[1.0, 0.0]], ["q"], WORDS, "masked", shares=True, masked=[[False, True]])).select("tbody td")
+    assert [cell["class"][0] for cell in cells] == ["share", "masked", "sum"]
+    assert cells[1].get_text() == "0.000"
+
+
+def test_a_table_refuses_what_it_could_only_show_wrongly():
+    with pytest.raises(ValueError, match="numbers: expected 1 x 2 numbers"):
+        Table([[1.0]], ["a"], WORDS, "too few")
+    with pytest.raises(ValueError, match="numbers: expected shares from 0 to 1 in 'scores', got 1.4"):
+        Table([[1.4]], ["a"], ["b"], "scores", shares=True)
+    with pytest.raises(ValueError, match=r"shaded: expected words of the rows or columns, got \['c'\]"):
+        Table([[0.4]], ["a"], ["b"], "shares", shaded=["c"])
+    with pytest.raises(ValueError, match="title: expected words"):
+        Table([[0.4]], ["a"], ["b"], " ")
+
+
 def test_figures_import_nothing_else_of_ours():
     folder = Path(transformer_ref.visualization.__file__).parent
-    for module in folder.glob("*.py"):
+    for module in [*folder.glob("*.py"), *(folder / "heroes").glob("*.py")]:
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", [])]
             ours = [name for name in names if name and name.startswith(("transformer_ref", "autograder", "torch"))]

@@ -26,6 +26,7 @@ TOP_LEVEL = {
     "CITATION.cff",
     "Makefile",
     "pyproject.toml",
+    "setup.py",
     "nbgrader_config.py",
     ".ci",
     ".github",

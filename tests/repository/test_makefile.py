@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-TARGETS = ["help", "setup", "site", "release", "course", "serve", "quick", "test", "bench", "clean"]
+TARGETS = ["help", "setup", "site", "release", "course", "learn", "serve", "quick", "test", "bench", "clean"]
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

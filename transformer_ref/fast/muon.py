@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_ref.training.processes import ALONE, Processes
 
 
-class BatchedMuon(torch.optim.Muon):
+class BatchedMuon(getattr(torch.optim, "Muon", torch.optim.Optimizer)):  # without torch's own nobody makes one
     """What `torch.optim.Muon` does with `adjust_lr_fn="match_rms_adamw"`, bit for bit, in fewer and larger products.
 
     processes: those that take the step together, with the same gradients; the other arguments are torch's.

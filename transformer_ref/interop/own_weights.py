@@ -61,21 +61,19 @@ def as_reference(model: OwnTransformer) -> Transformer:
 
     Raises OwnCodeError where a role is not found or the numbers differ, with what was seen.
     """
-    name, config = model.code.name, dataclasses.replace(model.config, dropout=0.0)
-    source, target = _random_ids(config)
+    name = model.code.name
+    source, target = random_ids(model.config)
     own = copy.deepcopy(model).cpu().eval()
     with torch.no_grad():
         wanted = own(source, target)  # (batch, target, vocabulary)
     least = float("inf")
     try:
-        for state in itertools.islice(_readings(own.own, config), MOST_READINGS):
-            reference = Transformer(config).eval()
-            reference.load_state_dict(state)
+        for reference in references(own):
             with torch.no_grad():
-                gap = (reference(source, target) - wanted).abs().max() / wanted.abs().max().clamp(min=1e-12)
-            if gap < SAME:
+                apart = gap(reference(source, target), wanted)
+            if apart < SAME:
                 return reference.to(next(model.parameters()).device)
-            least = min(least, float(gap))
+            least = min(least, apart)
     except NotFound as seen:
         raise OwnCodeError(f"{name}: Transformer: expected weights whose roles can be told, got {seen}") from None
     except (RuntimeError, ValueError) as error:  # shapes that the package's model does not have
@@ -88,7 +86,24 @@ def as_reference(model: OwnTransformer) -> Transformer:
     )
 
 
-def _random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
+def references(model: OwnTransformer, most: int = MOST_READINGS) -> Iterator[Transformer]:
+    """Yield the package's Transformer with the learner's weights, in evaluation mode, the likeliest reading first.
+
+    Raises NotFound where a role is not found, RuntimeError or ValueError for shapes that the package's does not have.
+    """
+    config = dataclasses.replace(model.config, dropout=0.0)
+    for state in itertools.islice(_readings(model.own, config), most):
+        reference = Transformer(config).eval()
+        reference.load_state_dict(state)
+        yield reference
+
+
+def gap(said: Tensor, wanted: Tensor) -> float:
+    """Return the largest difference of two tables of logits, as a share of the largest logit."""
+    return float((said - wanted).abs().max() / wanted.abs().max().clamp(min=1e-12))
+
+
+def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
     """Sources, one of them padded, and decoder inputs."""
     draw = torch.Generator().manual_seed(7)
     first, length = max(config.pad, config.bos, config.eos) + 1, min(9, config.max_length)

@@ -13,6 +13,8 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.faster import Muon
 from transformer_ref.training.processes import ALONE, Processes
 
+HAS_MUON = hasattr(torch.optim, "Muon")  # torch 2.9 and later
+
 
 class OptimizerGroup:
     """Several torch optimizers that step together; each keeps the peak learning rate it was made with."""
@@ -65,19 +67,17 @@ def build_optimizer(
     """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest.
 
     processes: those that take each step together; hidden_of: which matrices of the model Muon may move, by default
-    `hidden_matrices`.
+    `hidden_matrices`. Raises ValueError where Muon is asked for and this torch has none.
     """
+    if config.muon_rate and not HAS_MUON:
+        raise ValueError(
+            f"muon_rate: expected 0 (AdamW for every weight), got {config.muon_rate:g}: Muon came with torch 2.9, and "
+            f"this is torch {torch.__version__}"
+        )
     hidden = list((hidden_of or hidden_matrices)(model)) if config.muon_rate else []
     chosen = {id(parameter) for parameter in hidden}
     rest = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
-    adam = torch.optim.AdamW(
-        rest,
-        lr=config.learning_rate,
-        betas=(config.beta_1, config.beta_2),
-        eps=1e-9,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+    adam = _adam(rest, config)
     if not hidden:
         return OptimizerGroup([adam])
     muon = Muon(
@@ -89,6 +89,16 @@ def build_optimizer(
         processes=processes,
     )
     return OptimizerGroup([adam, muon])
+
+
+def _adam(parameters: Iterable[Tensor], config: TrainingConfig) -> torch.optim.AdamW:
+    """AdamW as one kernel for all its steps; torch before 2.4 has that on GPUs alone."""
+    parameters, options = list(parameters), dict(weight_decay=config.weight_decay, eps=1e-9)
+    options |= dict(lr=config.learning_rate, betas=(config.beta_1, config.beta_2))
+    try:
+        return torch.optim.AdamW(parameters, fused=True, **options)
+    except RuntimeError:
+        return torch.optim.AdamW(parameters, **options)
 
 
 def hidden_matrices(model: nn.Module) -> Iterator[Tensor]:

@@ -4,18 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.palette import GRID, KEY, POSITION, QUERY, VALUE
+from transformer_ref.visualization.palette import GRID, INK, PAPER
 
-WIDTH, HEIGHT = 560.0, 320.0
-LEFT, RIGHT, TOP, BOTTOM = 64.0, 16.0, 40.0, 48.0  # room around the plot
-COLORS = (QUERY, KEY, VALUE, POSITION)
+WIDTH, PLOT = 400.0, 200.0  # of the picture; height of the plot alone
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 14.0, 48.0  # room around the plot
+LEGEND = 22.0  # of each line below it
 TICKS = 5
+DOTS = 12  # on a line, about
 
 Points = Sequence[Sequence[float]]  # [x, y] each
 
 
 def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -> Drawing:
-    """Return lines over common axes: the first whole, the others dashed, each with a dot on every point if few.
+    """Return lines over common axes, all in ink, since a color would say query or key: whole, dashed, with dots, both.
 
     series: points [x, y] in the order of x, by name; those that are not finite are left out.
     """
@@ -25,24 +26,25 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
 
     def place(x: float, y: float) -> tuple[float, float]:
         across, up = ((value - marks[0]) / (marks[-1] - marks[0]) for value, marks in ((x, x_ticks), (y, y_ticks)))
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), TOP + (1 - up) * PLOT
 
-    drawing = Drawing(WIDTH, HEIGHT, alt)
+    drawing = Drawing(WIDTH, TOP + PLOT + BOTTOM + LEGEND * len(kept), alt)
     for x in x_ticks:
         drawing.line(*place(x, y_ticks[0]), *place(x, y_ticks[-1]), GRID, width=1)
-        drawing.text(place(x, 0)[0], HEIGHT - BOTTOM + 14, f"{x:,g}")
+        drawing.text(place(x, 0)[0], TOP + PLOT + 14, f"{x:,g}")
     for y in y_ticks:
         drawing.line(*place(x_ticks[0], y), *place(x_ticks[-1], y), GRID, width=1)
         drawing.text(LEFT - 8, place(0, y)[1], f"{y:,g}", anchor="end")
-    drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_label)
-    drawing.text(16, (TOP + HEIGHT - BOTTOM) / 2, y_label, turn=-90)
+    drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 36, x_label)
+    drawing.text(16, TOP + PLOT / 2, y_label, turn=-90)
     for number, (name, points) in enumerate(kept.items()):
-        color, legend = COLORS[number % len(COLORS)], LEFT + 130 * number
-        drawing.polyline([place(*point) for point in points], color, dashed=number > 0)
-        for point in points if len(points) <= 2 * TICKS else ():
-            drawing.circle(*place(*point), 4, color)
-        drawing.polyline([(legend, 16), (legend + 24, 16)], color, dashed=number > 0)
-        drawing.text(legend + 32, 16, name, anchor="start")
+        y = TOP + PLOT + BOTTOM + LEGEND * (number + 0.5)
+        legend = [(LEFT, y), (LEFT + 20, y), (LEFT + 40, y)]
+        for line in ([place(*point) for point in points], legend):
+            drawing.polyline(line, INK, dashed=number % 2 == 1)
+            for x, height in line[:: len(line) // DOTS + 1] if number % 4 >= 2 else ():
+                drawing.circle(x, height, 3.5, PAPER, INK)
+        drawing.text(LEFT + 50, y, name, anchor="start")
     return drawing
 
 

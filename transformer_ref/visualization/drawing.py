@@ -8,11 +8,13 @@ from html import escape
 
 from transformer_ref.visualization.palette import INK, MASK
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = "var(--pst-font-family-base, var(--jp-ui-font-family, system-ui, sans-serif))"  # the page's, then JupyterLab's
 FONT_SIZE = 14  # CSS pixels at full size, about 10.5 pt
 LINE = 1.5
+MIDDLE = 0.35  # of a letter's size: from the line that letters stand on to their middle
 ARROW_HEAD = 9.0  # pixels from the point of an arrow to its shoulders, at least
 ARROW_SPREAD = 0.42  # radians between an arrow's shaft and each shoulder
+HATCH = 8.5  # pixels from one line of a hatching to the next, along an edge
 
 
 class Drawing:
@@ -27,15 +29,22 @@ class Drawing:
             raise ValueError(f"alt: expected a sentence that says what is seen, got {alt!r}")
         self.width, self.height, self.alt = width, height, alt
         self._parts: list[str] = []
-        self._hatched = self._linked = False
+        self._linked = False
 
     @contextmanager
     def link(self, address: str) -> Iterator[None]:
         """What is drawn inside the `with` leads there, by mouse and by key; its words are the link's name."""
         self._linked = True
-        self._parts.append(f'<a href="{escape(address)}">')
+        self._parts.append(f'<a href="{escape(address)}" style="color:inherit;text-decoration:none">')
         yield
         self._parts.append("</a>")
+
+    @contextmanager
+    def at(self, x: float, y: float) -> Iterator[None]:
+        """What is drawn inside the `with` has its origin at (x, y): one part serves two arrangements."""
+        self._parts.append(f'<g transform="translate({x:g} {y:g})">')
+        yield
+        self._parts.append("</g>")
 
     def rectangle(
         self,
@@ -51,17 +60,30 @@ class Drawing:
         title: str = "",
     ) -> None:
         """Draw a box; `title` is shown when a mouse rests on it."""
-        inner = f"<title>{escape(title)}</title>" if title else ""
+        inner = f"><title>{escape(title)}</title></rect>" if title else "/>"
+        edge = f";stroke:{stroke}" if stroke != "none" else ""
+        rest = f' rx="{radius:g}"' if radius else ""
+        rest += f' fill-opacity="{opacity:.3f}"' if opacity != 1 else ""
+        rest += f' stroke-width="{LINE}"' if edge else ""
         self._parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}" '
-            f'style="fill:{fill};stroke:{stroke}" fill-opacity="{opacity:.3f}" stroke-width="{LINE}">'
-            f"{inner}</rect>"
+            f'<rect x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}" '
+            f'style="fill:{fill}{edge}"{rest}{inner}'
         )
 
     def hatched_rectangle(self, x: float, y: float, width: float, height: float) -> None:
-        """Draw the grey hatched box that means "masked" everywhere in the course."""
-        self._hatched = True
-        self.rectangle(x, y, width, height, "url(#hatch)", stroke=MASK)
+        """Draw the grey hatched box that means "masked" everywhere in the course.
+
+        Its lines are drawn, not filled in from a pattern: a pattern has an id, and a page has many drawings.
+        """
+        lines, right, bottom = [], x + width, y + height
+        total = HATCH * math.ceil((x + y + 1) / HATCH)  # on one line x + y is the same everywhere
+        while total < right + bottom:
+            low, high = max(x, total - bottom), min(right, total - y)
+            ends = (low, total - low, high, total - high)
+            lines.append("M{} {}L{} {}".format(*map(_short, ends)))
+            total += HATCH
+        self._parts.append(f'<path class="hatch" d="{"".join(lines)}" stroke="{MASK}" stroke-width="2"/>')
+        self.rectangle(x, y, width, height, "none", stroke=MASK)
 
     def text(
         self,
@@ -78,21 +100,21 @@ class Drawing:
     ) -> None:
         """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y).
 
-        subscripts: the letter after each `_` is set small and low, and the `_` is left out.
+        subscripts: the letter after each `_`, or what stands in braces there, is set small and low: d_k, d_{ff}.
         """
-        weight = ' font-weight="600"' if bold else ""
-        rotate = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
-        self._parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" dominant-baseline="central" '
-            f'font-size="{size:g}" style="fill:{fill}"{weight}{rotate}>'
-            f"{_lowered(escape(words), size) if subscripts else escape(words)}</text>"
-        )
+        settings = f' style="fill:{fill}"' if fill != INK else ""  # what is usual is inherited from the whole picture
+        settings += f' text-anchor="{anchor}"' if anchor != "middle" else ""
+        settings += f' font-size="{size:g}"' if size != FONT_SIZE else ""
+        settings += ' font-weight="600"' if bold else ""
+        settings += f' transform="rotate({turn:g} {_short(x)} {_short(y)})"' if turn else ""
+        said = _lowered(escape(words), size) if subscripts else escape(words)
+        self._parts.append(f'<text x="{_short(x)}" y="{_short(y + MIDDLE * size)}"{settings}>{said}</text>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = LINE) -> None:
         """Draw a straight line."""
         self._parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" style="stroke:{stroke}" '
-            f'stroke-width="{width:.2f}" stroke-linecap="round"/>'
+            f'<line x1="{_short(x1)}" y1="{_short(y1)}" x2="{_short(x2)}" y2="{_short(y2)}" style="stroke:{stroke}" '
+            f'stroke-width="{width:.3g}" stroke-linecap="round"/>'
         )
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = 2.0) -> None:
@@ -105,46 +127,51 @@ class Drawing:
             (x2 - head * math.cos(angle + side), y2 - head * math.sin(angle + side))
             for side in (ARROW_SPREAD, -ARROW_SPREAD)
         ]
-        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *shoulders])
+        corners = " ".join(f"{_short(x)},{_short(y)}" for x, y in [(x2, y2), *shoulders])
         self._parts.append(f'<polygon points="{corners}" style="fill:{stroke}"/>')
 
     def polyline(self, points: list[tuple[float, float]], stroke: str, *, dashed: bool = False) -> None:
         """Draw a curve through the points."""
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        path = " ".join(f"{_short(x)},{_short(y)}" for x, y in points)
         dash = ' stroke-dasharray="6 4"' if dashed else ""
         self._parts.append(f'<polyline points="{path}" style="fill:none;stroke:{stroke}" stroke-width="2"{dash}/>')
 
     def circle(self, x: float, y: float, radius: float, fill: str, stroke: str = "none") -> None:
         """Draw a dot."""
         self._parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" stroke-width="{LINE}" '
+            f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{radius:g}" stroke-width="{LINE}" '
             f'style="fill:{fill};stroke:{stroke}"/>'
         )
 
-    def to_svg(self) -> str:
-        """Return the picture as one SVG element."""
+    def to_svg(self, widest: float | None = None) -> str:
+        """Return the picture as one SVG element; `widest`: pixels it may grow to, its own width if not given."""
         role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
-        hatch = (
-            '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
-            'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6" '
-            f'stroke="{MASK}" stroke-width="2"/></pattern></defs>'
-        )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
-            f'viewBox="0 0 {self.width:g} {self.height:g}" font-family="{FONT}" '
-            f'style="display:block;width:100%;height:auto;max-width:{self.width:g}px;margin:0.5rem auto">'
-            f"{hatch if self._hatched else ''}{''.join(self._parts)}</svg>"
+            f'viewBox="0 0 {self.width:g} {self.height:g}" text-anchor="middle" font-size="{FONT_SIZE}" '
+            'style="display:block;width:100%;height:auto;'
+            f"max-width:{widest or self.width:g}px;margin:0.5rem auto;color:{INK};fill:currentColor;"
+            f'font-family:{FONT}">'
+            f"{''.join(self._parts).replace(INK, 'currentColor')}</svg>"
         )
 
     def _repr_html_(self) -> str:
         return self.to_svg()
 
 
+def _short(number: float) -> str:
+    """Return a coordinate to a tenth of a pixel, without a zero that says nothing."""
+    return f"{round(number, 1):g}"
+
+
 def _lowered(words: str, size: float) -> str:
-    """Return escaped words with the letter after each `_` small and low; what follows is back on the line."""
+    """Return escaped words with what follows each `_` small and low; what comes then is back on the line."""
     low = size / 4
     return re.sub(
-        r"_(\w)([^_]*)",
-        rf'<tspan dy="{low:g}" font-size="{0.75 * size:g}">\1</tspan><tspan dy="{-low:g}">\2</tspan>',
+        r"_(?:\{(\w+)\}|(\w))([^_]*)",
+        lambda found: (
+            f'<tspan dy="{low:g}" font-size="{0.75 * size:g}">{found[1] or found[2]}</tspan>'
+            f'<tspan dy="{-low:g}">{found[3]}</tspan>'
+        ),
         words,
     )

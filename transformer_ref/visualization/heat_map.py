@@ -50,7 +50,8 @@ def heat_map(
             drawing.rectangle(x, y, CELL_WIDTH - 2, CELL_HEIGHT - 2, fill, opacity=opacity, radius=3, title=title)
             if with_numbers:
                 words = f"{number:.{digits}f}"
-                drawing.text(x + CELL_WIDTH / 2 - 1, y + CELL_HEIGHT / 2 - 1, words, fill=text_on(opacity))
+                ink = INK if signed else text_on(opacity)
+                drawing.text(x + CELL_WIDTH / 2 - 1, y + CELL_HEIGHT / 2 - 1, words, fill=ink)
     return drawing
 
 

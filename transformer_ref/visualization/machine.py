@@ -1,24 +1,26 @@
-"""The whole machine as boxes that lead somewhere, with an attention and an "add and norm" taken apart below it."""
+"""The whole machine as boxes that lead somewhere, to be read upward, with some of its parts taken apart beside it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.palette import DECODER, ENCODER, GRID, INK, KEY, PAPER, POSITION, QUERY, VALUE
+from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.palette import DECODER, ENCODER, INK, KEY, PAPER, POSITION, QUERY, VALUE
 
-WIDTH, HIGH, STEP = 188, 30, 44  # of a box; from one to the next
-LEFT, RIGHT, PAGE = 24, 262, 474
-BOTTOM = 470  # the middle of the lowest boxes
-DETAIL = 590  # where the parts that are taken apart begin
+HIGH = 30.0  # of a box with one line
+FRAME = 13.0  # from a box to the edge of its layer, where the way around a sub-layer runs
+STRIPE = 6.0  # the color of a role at a box's left edge
+
+Address = Callable[[str], str]
 
 
 class Part(NamedTuple):
-    """A part of the machine: what is written on it, where it is built, the colors of its role."""
+    """A part of the machine: its number (0: none), what is written on it, where it is built, the colors of its role."""
 
     number: int
     name: str
     chapter: str
-    colors: tuple[str, ...] = (GRID,)
+    colors: tuple[str, ...] = ()
 
 
 PARTS = {
@@ -45,82 +47,218 @@ PARTS = {
     "norm": Part(21, "layer norm", "09"),
 }
 STACKS = {
-    "encoder": (LEFT, ENCODER, ["embedding", "position", "self", "add", "feed", "add"]),
-    "decoder": (
-        RIGHT,
-        DECODER,
-        ["embedding", "position", "masked", "add", "cross", "add", "feed", "add", "linear", "shares"],
-    ),
+    "encoder": ["embedding", "position", "encoder", "self", "add", "feed", "add"],
+    "decoder": [
+        *("embedding", "position", "decoder", "masked", "add", "cross", "add", "feed", "add", "linear", "shares"),
+    ],
 }
 TAKEN_APART = {
     "inside an attention": ["project", "split", "scores", "mask", "softmax", "mix", "merge", "output"],
     "inside add & norm": ["residual", "norm"],
 }
 
+ROAD = {
+    "embedding": Part(0, "words as numbers", "02"),
+    "position": Part(0, "+ position", "07", (POSITION,)),
+    "encoder": Part(0, "encoder layer", "09", (ENCODER,)),
+    "decoder": Part(0, "decoder layer", "09", (DECODER,)),
+    "self": Part(0, "self-attention", "05"),
+    "masked": Part(0, "masked attention", "08"),
+    "cross": Part(0, "cross-attention", "09"),
+    "feed": Part(0, "feed-forward", "09"),
+    "shares": Part(0, "which word?", "04"),
+    "why": Part(0, "why attention?", "01"),
+    "alike": Part(0, "who is like whom", "03", (QUERY, KEY)),
+    "softmax": Part(0, "scores to shares", "04"),
+    "mix": Part(0, "mix what is found", "05", (VALUE,)),
+    "heads": Part(0, "several at once", "06"),
+    "mask": Part(0, "hide some words", "08"),
+    "train": Part(0, "train it", "10"),
+    "write": Part(0, "let it write", "11"),
+    "own": Part(0, "a translator, yours", "12"),
+}
+ROAD_STACKS = {
+    "encoder": ["embedding", "position", "encoder", "self", "feed"],
+    "decoder": ["embedding", "position", "decoder", "masked", "cross", "feed", "shares"],
+}
+ROAD_LISTS = {
+    "inside an attention": ["alike", "softmax", "mix", "heads", "mask"],
+    "around the machine": ["why", "train", "write", "own"],
+}
 
-def machine(address: Callable[[str], str]) -> Drawing:
-    """Return the picture, to be read upward; `address` says where the box of a key of PARTS leads."""
-    drawing = Drawing(
-        PAGE,
-        DETAIL + 7 * STEP + HIGH,
+
+class Arrangement(NamedTuple):
+    """Where things stand: left edges of the two stacks and of the lists, widths of their boxes, the letters' size."""
+
+    page: float
+    stacks: tuple[float, float]
+    box: float
+    lists: tuple[float, float]
+    list_box: float
+    beside: bool  # the lists stand beside the stacks, or below them
+    size: float
+    high: float  # of a box in a stack; high ones have the chapter on a line of its own
+
+
+WIDE = Arrangement(PAGE, (15, 212), 160, (400, 566), 152, True, 12.5, HIGH)
+NARROW = Arrangement(PHONE, (14, 198), 144, (2, 180), 168, False, 12.5, 42)
+
+
+def machine(address: Address) -> Hero:
+    """Return the figure with every part of the paper's machine; `address` says where the box of a key of PARTS leads.
+
+    An attention and an "add and norm" are taken apart beside it.
+    """
+    alt = (
         "The machine of the paper in two columns, to be read upward. Encoder: embedding, position, then a layer of "
         "self-attention, add and norm, feed-forward, add and norm. Decoder: embedding, position, then a layer of "
         "masked attention, cross-attention and feed-forward, each with add and norm, then scores and softmax. An arrow "
-        "leads from the encoder's top to the cross-attention. Below: an attention in eight steps, add and norm in two.",
+        "leads from the encoder's top to the cross-attention. Beside it: an attention in eight steps, add and norm "
+        "in two."
     )
-    for name, (x, color, keys) in STACKS.items():
-        _stack(drawing, name, x, color, keys, address)
-    _memory(drawing)
-    _taken_apart(drawing, address)
+    return _hero(PARTS, STACKS, TAKEN_APART, address, alt, words=("I closed the windows", "<bos> Ho chiuso le"))
+
+
+def road_map(address: Address) -> Hero:
+    """Return the figure of the machine with the chapter that builds each part; `address` takes a chapter's number."""
+    alt = (
+        "The road map. The machine in two columns, to be read upward. Encoder: words as numbers (chapter 02), position "
+        "(07), then a layer of attention (05) and feed-forward (09). Decoder: words as numbers, position, then a layer "
+        "of masked attention (08), cross-attention (09) and feed-forward, and the choice of a word (04). "
+        "An arrow leads from the encoder's top to the cross-attention. Beside it: inside an attention (03, 04, 05, "
+        "06, 08), and around the machine (01, 10, 11, 12)."
+    )
+    return _hero(
+        ROAD,
+        ROAD_STACKS,
+        ROAD_LISTS,
+        lambda key: address(ROAD[key].chapter),
+        alt,
+        words=("I closed the windows", "Ho chiuso le …"),
+    )
+
+
+def _hero(
+    parts: Mapping[str, Part],
+    stacks: Mapping[str, Sequence[str]],
+    lists: Mapping[str, Sequence[str]],
+    address: Address,
+    alt: str,
+    words: tuple[str, str],
+) -> Hero:
+    drawings = [_draw(parts, stacks, lists, address, alt, words, arrangement) for arrangement in (WIDE, NARROW)]
+
+    def line(key: str) -> str:
+        part = parts[key]
+        return f"  {f'{part.number:2d} ' if part.number else ''}{part.name.replace('_', ''):20}chapter {part.chapter}"
+
+    told = [
+        row
+        for title, keys in {**{f"{side}, from below": keys for side, keys in stacks.items()}, **lists}.items()
+        for row in (title, *map(line, keys))
+    ]
+    return Hero(*drawings, told)
+
+
+def _draw(
+    parts: Mapping[str, Part],
+    stacks: Mapping[str, Sequence[str]],
+    lists: Mapping[str, Sequence[str]],
+    address: Address,
+    alt: str,
+    words: tuple[str, str],
+    where: Arrangement,
+) -> Drawing:
+    step = where.high + 14
+    tallest = max(len(keys) for keys in stacks.values())
+    bottom = 16 + step * (tallest - 1) + where.high / 2
+    list_top = 16.0 if where.beside else bottom + where.high / 2 + 58
+    longest = max(len(keys) for keys in lists.values())
+    below_lists = list_top + 26 + (HIGH + 14) * longest
+    drawing = Drawing(where.page, max(bottom + where.high / 2 + 34, below_lists), alt)
+    tops = {}
+    for (side, keys), x, color, said in zip(stacks.items(), where.stacks, (ENCODER, DECODER), words, strict=True):
+        tops[side] = _stack(drawing, parts, keys, x, bottom, color, address, where, is_layer=side)
+        drawing.text(x + where.box / 2, bottom + where.high / 2 + 20, said, bold=True, size=where.size + 0.5)
+    _memory(drawing, stacks, bottom, step, where)
+    for x, (title, keys) in zip(where.lists, lists.items(), strict=True):
+        drawing.text(x, list_top, title, anchor="start", bold=True)
+        for place, key in enumerate(keys):
+            y = list_top + 34 + (HIGH + 14) * place
+            if place:
+                middle = x + where.list_box / 2
+                drawing.arrow(middle, y - 14 - HIGH / 2, middle, y - HIGH / 2 - 1, INK)
+            with drawing.link(address(key)):
+                _box(drawing, parts[key], x, y, where.list_box, HIGH, where.size)
     return drawing
 
 
-def _stack(drawing: Drawing, name: str, x: float, color: str, keys: list[str], address: Callable[[str], str]) -> None:
+def _stack(
+    drawing: Drawing,
+    parts: Mapping[str, Part],
+    keys: Sequence[str],
+    x: float,
+    bottom: float,
+    color: str,
+    address: Address,
+    where: Arrangement,
+    is_layer: str,
+) -> float:
     """One column. The layer's own box stands in the flow, below the sub-layers that it holds."""
-    rows = [*keys[:2], name, *keys[2:]]
-    heights = [BOTTOM - STEP * row for row in range(len(rows))]
-    low, high = heights[2], heights[max(row for row, key in enumerate(rows) if key == "add")]
-    drawing.rectangle(x - 16, high - 24, WIDTH + 26, low - high + 46, color, opacity=0.16, stroke=color, radius=10)
-    middle = x + WIDTH / 2
-    for key, y in zip(rows, heights, strict=True):
-        drawing.arrow(middle, y + STEP - HIGH / 2, middle, y + HIGH / 2 + 1, INK)
+    high, step, middle = where.high, where.high + 14, x + where.box / 2
+    heights = [bottom - step * row for row in range(len(keys))]
+    first = keys.index(is_layer)
+    last = max(row for row, key in enumerate(keys) if key in ("add", "feed"))
+    top = heights[last] - high / 2 - 8
+    drawing.rectangle(
+        x - FRAME,
+        top,
+        where.box + FRAME + 6,
+        heights[first] + high / 2 + 7 - top,
+        color,
+        opacity=0.16,
+        stroke=color,
+        radius=10,
+    )
+    for key, y in zip(keys, heights, strict=True):
+        if y != bottom:
+            drawing.arrow(middle, y + step - high / 2, middle, y + high / 2 + 1, INK)
         if key == "add":  # the way around the sub-layer
-            below = y + STEP + HIGH / 2 + 7
+            below = y + step + high / 2 + 7
             drawing.polyline([(middle, below), (x - 9, below), (x - 9, y)], INK)
             drawing.arrow(x - 9, y, x - 0.5, y, INK)
         with drawing.link(address(key)):
-            _box(drawing, PARTS[key], x, y, WIDTH, times=key == name)
-    words = "I closed the windows" if name == "encoder" else "<bos> Ho chiuso le"
-    drawing.text(middle, BOTTOM + 40, words, bold=True)
+            _box(drawing, parts[key], x, y, where.box, high, where.size, times=key == is_layer)
+    return heights[-1]
 
 
-def _box(drawing: Drawing, part: Part, x: float, y: float, width: float, times: bool = False) -> None:
+def _box(
+    drawing: Drawing, part: Part, x: float, y: float, width: float, high: float, size: float, times: bool = False
+) -> None:
     """A box around (x, y), its left edge and its middle: number, colors of its role, name, chapter."""
-    drawing.rectangle(x, y - HIGH / 2, width, HIGH, PAPER, stroke=INK, radius=6)
+    drawing.rectangle(x, y - high / 2, width, high, PAPER, stroke=INK, radius=6)
     for place, color in enumerate(part.colors):
-        share = HIGH / len(part.colors)
-        drawing.rectangle(x, y - HIGH / 2 + place * share, 7, share, color)
-    drawing.text(x + 22, y, f"{part.number}", bold=True, size=13)
-    drawing.text(x + 37, y, part.name + (" × N" if times else ""), anchor="start", size=13, subscripts=True)
-    drawing.text(x + width - 8, y, part.chapter, anchor="end", size=12)
+        share = high / len(part.colors)
+        drawing.rectangle(x, y - high / 2 + place * share, STRIPE, share, color)
+    left, many = x + (30 if part.number else 14), " × N" if times else ""
+    if part.number:
+        drawing.text(x + 18, y, f"{part.number}", bold=True, size=size)
+    if high > HIGH:
+        drawing.text(left, y - 9, part.name, anchor="start", size=size, subscripts=True)
+        drawing.text(left, y + 10, f"chapter {part.chapter}{many and ', × N'}", anchor="start", size=12)
+    else:
+        drawing.text(left, y, part.name + many, anchor="start", size=size, subscripts=True)
+        drawing.text(x + width - 7, y, part.chapter, anchor="end", size=12)
 
 
-def _memory(drawing: Drawing) -> None:
-    """The arrow from the top of the encoder to the decoder's cross-attention."""
-    top, asks = BOTTOM - STEP * 7, BOTTOM - STEP * 5
-    middle = LEFT + WIDTH + 26
-    start = LEFT + WIDTH / 2
-    drawing.polyline([(start, top + STEP - HIGH / 2), (start, top), (middle, top), (middle, asks)], INK)
-    drawing.arrow(middle, asks, RIGHT - 1, asks, INK)
+def _memory(
+    drawing: Drawing, stacks: Mapping[str, Sequence[str]], bottom: float, step: float, where: Arrangement
+) -> None:
+    """The arrow from the top of the encoder to the decoder's look at the source."""
+    top = bottom - step * len(stacks["encoder"])
+    asks = bottom - step * stacks["decoder"].index("cross")
+    start = where.stacks[0] + where.box / 2
+    middle = (where.stacks[0] + where.box + 6 + where.stacks[1] - FRAME) / 2  # between the frames of the layers
+    drawing.polyline([(start, top + step - where.high / 2), (start, top), (middle, top), (middle, asks)], INK)
+    drawing.arrow(middle, asks, where.stacks[1] - 1, asks, INK)
     drawing.text(start, top - 12, "memory", size=13)
-
-
-def _taken_apart(drawing: Drawing, address: Callable[[str], str]) -> None:
-    for x, (title, keys) in zip((LEFT, RIGHT), TAKEN_APART.items(), strict=True):
-        drawing.text(x, DETAIL - 34, title, anchor="start", bold=True)
-        for place, key in enumerate(keys):
-            y = DETAIL + STEP * place
-            if place:
-                drawing.arrow(x + WIDTH / 2, y - STEP + HIGH / 2, x + WIDTH / 2, y - HIGH / 2 - 1, INK)
-            with drawing.link(address(key)):
-                _box(drawing, PARTS[key], x, y, WIDTH)

@@ -46,8 +46,9 @@ class Plane:
         self.drawing.line(*self.place((0, self.y_range[0])), *self.place((0, self.y_range[1])))
         right, base = self.place((self.x_range[1], self.y_range[0]))
         left, top = self.place((self.x_range[0], self.y_range[1]))
-        self.drawing.text(right, base + 17, x_label, anchor="end")
-        self.drawing.text(left - 4, top - 17, y_label, anchor="start")
+        apart = min(17, self.margin - 10)
+        self.drawing.text(right, base + apart, x_label, anchor="end")
+        self.drawing.text(left - 4, top - apart, y_label, anchor="start")
 
     def arrow(self, start: Point, end: Point, color: str = INK, *, width: float = 2.0, stop_short: float = 0.0) -> None:
         """Draw an arrow between two points, or to `stop_short` pixels before the end, where a dot sits."""

@@ -81,11 +81,11 @@ def _draw_row(drawing: Drawing, boxes: list[Box], top: float, tallest: float) ->
         drawing.rectangle(x, y, width, height, box.color, opacity=0.28, stroke=box.color, radius=3)
         letter_size = 18 if len(box.letter) < 3 else 16
         drawing.text(x + width / 2, y + height / 2, box.letter, size=letter_size, bold=True, subscripts=True)
-        drawing.text(x + width / 2, y - 12, f"{box.columns[0]} {box.columns[1]}", size=12, subscripts=True)
-        drawing.text(x - 10, y + height / 2, f"{box.rows[0]} {box.rows[1]}", size=12, turn=-90, subscripts=True)
+        drawing.text(x + width / 2, y - 12, f"{box.columns[0]} {box.columns[1]}", size=13.5, subscripts=True)
+        drawing.text(x - 10, y + height / 2, f"{box.rows[0]} {box.rows[1]}", size=13.5, turn=-90, subscripts=True)
         middle = x + width + (GAP[box.sign] - 20) / 2  # the next box's label takes the last 20 pixels
         drawing.text(middle, top + tallest / 2, box.sign, size=22, fill=INK)
         if box.sign == "→":
-            drawing.text(middle, top + tallest / 2 - 20, "÷√d_k", size=12, subscripts=True)
-            drawing.text(middle, top + tallest / 2 + 20, "softmax", size=12)
+            drawing.text(middle, top + tallest / 2 - 20, "÷√d_k", size=13.5, subscripts=True)
+            drawing.text(middle, top + tallest / 2 + 20, "softmax", size=13.5)
         x += width + GAP[box.sign]

@@ -8,7 +8,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, usual_probes, visible
-from autograder.catalogue.quotes import row, sizes, top_row
+from autograder.catalogue.quotes import row, sizes, wrong_row
 
 CONTRACT, SHAPE, SPREAD = sections("contract shape spread")
 ROWS = torch.tensor([[1.0, 2.0, 1.0], [5.0, 2.0, 1.0]])
@@ -101,7 +101,7 @@ EXERCISE = Exercise(
               from row to row.""", quotes=both_sums),
         wrong("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
               """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04. Here 2
-              gets twice the share of 1.""", quotes=top_row),
+              gets twice the share of 1.""", quotes=wrong_row),
         wrong("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
               """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away does
               not.""", quotes=both_sums),
@@ -114,7 +114,7 @@ EXERCISE = Exercise(
               """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
               should sum to 1.""", quotes=both_sums),
         wrong("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
-              "The fraction stands on its head: you divided the sum by the numbers.", quotes=top_row),
+              "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
         wrong("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
               "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
               quotes=both_sums),

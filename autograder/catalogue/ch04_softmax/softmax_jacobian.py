@@ -7,7 +7,7 @@ from autograder.catalogue.ch04_softmax.shared import first_row, sections
 from autograder.catalogue.exercise import Case, Exercise, Law
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
-from autograder.catalogue.quotes import sizes, top_row
+from autograder.catalogue.quotes import sizes, wrong_row
 
 CONTRACT, SLOPE = sections("contract slope")
 
@@ -51,48 +51,48 @@ EXERCISE = Exercise(
     wrong=(
         wrong("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
               """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so it must
-              lower them.""", quotes=top_row),
+              lower them.""", quotes=wrong_row),
         wrong("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
               """These are the n slopes of each share with its *own* score. Every share also answers to every other score: n
               times n slopes.""", quotes=sizes),
         wrong("sign turned", RIGHT.but(SLOPES, "torch.outer(p, p) - torch.diag(p)"), SLOPE,
-              "All signs are turned: raising a score raises its own share and lowers the others.", quotes=top_row),
+              "All signs are turned: raising a score raises its own share and lowers the others.", quotes=wrong_row),
         wrong("sign turned off the diagonal", RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
               """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
-              others must fall.""", quotes=top_row),
+              others must fall.""", quotes=wrong_row),
         wrong("p subtracted instead of the product", RIGHT.but("torch.outer(p, p)", "p"), SLOPE,
               """Not symmetric: a whole row of p was subtracted. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=top_row),
+              so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         wrong("p subtracted as a column", RIGHT.but("torch.outer(p, p)", "p[:, None]"), SLOPE,
               """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=top_row),
+              so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         wrong("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
               "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
-              quotes=top_row),
+              quotes=wrong_row),
         wrong("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
               "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers with -p_i p_j.",
-              quotes=top_row),
+              quotes=wrong_row),
         wrong("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
               """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must be
-              added.""", quotes=top_row),
+              added.""", quotes=wrong_row),
         wrong("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
               """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do not sum
-              to 0.""", quotes=top_row),
+              to 0.""", quotes=wrong_row),
         wrong("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
               "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
-              quotes=top_row),
+              quotes=wrong_row),
         wrong("softmax of the shares first", RIGHT.before("return " + SLOPES, "p = torch.softmax(p, dim=-1)"), SLOPE,
               "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
-              quotes=top_row),
+              quotes=wrong_row),
         wrong("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
               """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner product. An
-              outer one is needed.""", quotes=top_row),
+              outer one is needed.""", quotes=wrong_row),
         wrong("divided by the number of shares", RIGHT.but(SLOPES, f"({SLOPES}) / len(p)"), SLOPE,
               """Every slope is too small by the number of shares: a mean was taken. Each entry is one derivative, nothing is
-              averaged.""", quotes=top_row),
+              averaged.""", quotes=wrong_row),
         wrong("outer product added", RIGHT.but(" - ", " + "), SLOPE,
               """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1, so a
-              row of slopes sums to 0.""", quotes=top_row),
+              row of slopes sums to 0.""", quotes=wrong_row),
         in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         wrong("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
               """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all products is

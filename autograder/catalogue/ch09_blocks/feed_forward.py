@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch09_blocks.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.ch09_blocks.shared import sections, wrong_word
+from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
-from autograder.catalogue.quotes import row, sizes
 
 FEED, AXIS = sections("feed axis")
 
@@ -44,13 +43,6 @@ WORKED = Case((
 ), ("first", "second"))  # fmt: skip
 
 
-def by_hand(evidence: Evidence) -> str:
-    if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
-        return sizes(evidence)
-    got, wanted = (tensor.flatten(0, -2)[0][:4] for tensor in (evidence.got, evidence.expected))
-    return f"Your first word comes out as {row(got)}; it should be {row(wanted)}."
-
-
 RIGHT = answer("""
     def feed_forward(x, W1, b1, W2, b2):
         hidden = x @ W1 + b1
@@ -80,50 +72,50 @@ EXERCISE = Exercise(
     wrong=(
         wrong("no ReLU", RIGHT.without(RELU), FEED,
               """There is nothing between the two maps. Two linear maps in a row are one linear map: (x W1) W2 is x (W1 W2). The
-              ReLU in between is what makes it more.""", quotes=by_hand),
+              ReLU in between is what makes it more.""", quotes=wrong_word),
         wrong("ReLU at the end", RIGHT.without(RELU).but("return out", "return torch.relu(out)"), FEED,
               """The ReLU stands after the second map, so no word can ever be told to lower a number: nothing below 0 comes out. It
-              belongs between the two.""", quotes=by_hand),
+              belongs between the two.""", quotes=wrong_word),
         wrong("ReLU twice", RIGHT.but("return out", "return torch.relu(out)"), FEED,
-              "There is a second ReLU, after the second map. What comes out may be below 0.", quotes=by_hand),
+              "There is a second ReLU, after the second map. What comes out may be below 0.", quotes=wrong_word),
         wrong("ReLU on the input", RIGHT.without(RELU).but("x @ W1", "torch.relu(x) @ W1"), FEED,
-              "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs between the two maps.", quotes=by_hand),
+              "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs between the two maps.", quotes=wrong_word),
         wrong("ReLU before the bias", RIGHT.without(RELU).but("x @ W1 + b1", "torch.relu(x @ W1) + b1"), FEED,
-              "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before.", quotes=by_hand),
+              "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before.", quotes=wrong_word),
         wrong("GELU", instead("F.gelu(hidden)"), FEED,
-              "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0.", quotes=by_hand),
+              "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0.", quotes=wrong_word),
         wrong("SiLU", instead("F.silu(hidden)"), FEED,
-              "That is SiLU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0.", quotes=by_hand),
+              "That is SiLU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0.", quotes=wrong_word),
         wrong("sigmoid", instead("torch.sigmoid(hidden)"), FEED,
-              "A sigmoid was used: every hidden number lies between 0 and 1. ReLU leaves what is above 0 as it is.", quotes=by_hand),
+              "A sigmoid was used: every hidden number lies between 0 and 1. ReLU leaves what is above 0 as it is.", quotes=wrong_word),
         wrong("tanh", instead("torch.tanh(hidden)"), FEED,
-              "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is.", quotes=by_hand),
+              "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is.", quotes=wrong_word),
         wrong("absolute value", instead("hidden.abs()"), FEED,
-              "What was below 0 had its sign turned. ReLU makes it 0.", quotes=by_hand),
+              "What was below 0 had its sign turned. ReLU makes it 0.", quotes=wrong_word),
         wrong("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
-              "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0.", quotes=by_hand),
+              "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0.", quotes=wrong_word),
         wrong("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
-              "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0.", quotes=by_hand),
+              "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0.", quotes=wrong_word),
         wrong("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
-              "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min.", quotes=by_hand),
+              "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min.", quotes=wrong_word),
         wrong("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,
-              "A maximum over the features was taken. max(0, x) compares each number with 0, by itself.", quotes=by_hand),
+              "A maximum over the features was taken. max(0, x) compares each number with 0, by itself.", quotes=wrong_word),
         wrong("capped at 6", instead("F.relu6(hidden)"), FEED,
               "Numbers above 6 were cut off: ReLU has no upper end."),
-        wrong("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED, "b1 plays no part.", quotes=by_hand),
-        wrong("no second bias", RIGHT.but("hidden @ W2 + b2", "hidden @ W2"), FEED, "b2 plays no part.", quotes=by_hand),
+        wrong("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED, "b1 plays no part.", quotes=wrong_word),
+        wrong("no second bias", RIGHT.but("hidden @ W2 + b2", "hidden @ W2"), FEED, "b2 plays no part.", quotes=wrong_word),
         wrong("no bias at all", RIGHT.but("x @ W1 + b1", "x @ W1").but("hidden @ W2 + b2", "hidden @ W2"), FEED,
-              "Neither b1 nor b2 plays a part.", quotes=by_hand),
+              "Neither b1 nor b2 plays a part.", quotes=wrong_word),
         wrong("biases subtracted", RIGHT.but("W1 + b1", "W1 - b1").but("W2 + b2", "W2 - b2"), FEED,
-              "The biases were subtracted. They are added.", quotes=by_hand),
+              "The biases were subtracted. They are added.", quotes=wrong_word),
         wrong("the first map alone", RIGHT.but(SECOND, "out = hidden"), FEED,
-              "The second map is missing: d_ff numbers came back for each word where D are wanted.", quotes=by_hand),
+              "The second map is missing: d_ff numbers came back for each word where D are wanted.", quotes=wrong_word),
         wrong("the word added", RIGHT.but("return out", "return x + out"), FEED,
-              "x was added to the result. That sum, the residual, is made outside, by the layer (09.3).", quotes=by_hand),
+              "x was added to the result. That sum, the residual, is made outside, by the layer (09.3).", quotes=wrong_word),
         wrong("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"), AXIS,
-              "Words were mixed: all words of a sentence come out alike. Each word is treated by itself.", quotes=by_hand),
+              "Words were mixed: all words of a sentence come out alike. Each word is treated by itself.", quotes=wrong_word),
         wrong("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
-              "Every word came out as the first. Each word is treated by itself.", quotes=by_hand),
+              "Every word came out as the first. Each word is treated by itself.", quotes=wrong_word),
         wrong("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
               """W1 was transposed. Here it is (D, d_ff) and stands on the right of x, so it can be used as it is. (F.linear and
               nn.Linear store it the other way round.)"""),

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import WORKED, first_number, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
-from autograder.catalogue.quotes import row
+from autograder.catalogue.quotes import wrong_row
 
 NORM, EPSILON, AXIS = sections("norm epsilon axis")
 EPS = 1e-5
@@ -57,11 +57,6 @@ def tiny_spread(g: torch.Generator) -> Case:
     return Case((3e-4 * (x - 2), scale, shift, eps))
 
 
-def by_hand(evidence: Evidence) -> str:
-    got, wanted = (tensor.flatten(0, -2)[0][:4] for tensor in (evidence.got, evidence.expected))
-    return f"Your first row is {row(got)}; it should be {row(wanted)}."
-
-
 RIGHT = answer("""
     def layer_norm(x, g, b, eps):
         mean = x.mean(dim=-1, keepdim=True)
@@ -100,84 +95,84 @@ EXERCISE = Exercise(
         wrong("divided by D - 1", RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
               """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm divides by D:
               these are all the numbers that the word has, no sample of more. With 4 features you are 13 % too small, with 512
-              a tenth of a percent, which is why it goes unseen.""", quotes=by_hand),
+              a tenth of a percent, which is why it goes unseen.""", quotes=wrong_row),
         wrong("eps outside of the root", RIGHT.but(ROOT, "(torch.sqrt(variance) + eps)"), EPSILON,
               """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a word's
-              numbers hardly differ: sqrt(0.00001) is 0.003.""", quotes=by_hand),
+              numbers hardly differ: sqrt(0.00001) is 0.003.""", quotes=wrong_row),
         wrong("eps added to the variance and to nothing else, twice", RIGHT.but(ROOT, "(torch.sqrt(variance + eps) + eps)"), EPSILON,
-              "eps was added twice, inside the root and after it. Once is enough: inside.", quotes=by_hand),
+              "eps was added twice, inside the root and after it. Once is enough: inside.", quotes=wrong_row),
         wrong("eps squared", RIGHT.but("variance + eps", "variance + eps ** 2"), EPSILON,
-              "eps was squared before it was added to the variance. It is a variance already.", quotes=by_hand),
+              "eps was squared before it was added to the variance. It is a variance already.", quotes=wrong_row),
         wrong("no eps", RIGHT.but("variance + eps", "variance"), EPSILON,
               """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they hardly
-              differ, noise is blown up to full size.""", quotes=by_hand),
+              differ, noise is blown up to full size.""", quotes=wrong_row),
         wrong("eps of its own", RIGHT.but("variance + eps", "variance + 1e-5"), EPSILON,
               "You wrote 0.00001 where the argument eps belongs: it is right until someone asks for another eps."),
         wrong("a smallest variance of eps", RIGHT.but("variance + eps", "variance.clamp(min=eps)"), EPSILON,
-              "The variance was held at eps where it is smaller. eps is added, always.", quotes=by_hand),
+              "The variance was held at eps where it is smaller. eps is added, always.", quotes=wrong_row),
         wrong("over the words", over("-2"), AXIS,
               """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1. Each word
-              is normalized by itself, over its features: the last axis.""", quotes=by_hand),
+              is normalized by itself, over its features: the last axis.""", quotes=wrong_row),
         wrong("over the batch", over("0"), AXIS,
               """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each word is
-              normalized by itself, over its features: the last axis.""", quotes=by_hand),
+              normalized by itself, over its features: the last axis.""", quotes=wrong_row),
         wrong("over words and features", over("(-2, -1)"), AXIS,
               """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word is
-              normalized by itself, over its features.""", quotes=by_hand),
+              normalized by itself, over its features.""", quotes=wrong_row),
         wrong("over everything", RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()").but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).mean()"), AXIS,
-              "One mean and one variance were taken of all numbers. Each word has its own.", quotes=by_hand),
+              "One mean and one variance were taken of all numbers. Each word has its own.", quotes=wrong_row),
         wrong("over batch and words", RIGHT.but("x.mean(dim=-1", "x.mean(dim=tuple(range(x.ndim - 1))").but(
                   "centered.pow(2).mean(dim=-1", "centered.pow(2).mean(dim=tuple(range(x.ndim - 1))"), AXIS,
               """Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized by itself,
-              over its features.""", quotes=by_hand),
+              over its features.""", quotes=wrong_row),
         wrong("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
-              "Divided by the right root, but the mean was never taken off the result.", quotes=by_hand),
+              "Divided by the right root, but the mean was never taken off the result.", quotes=wrong_row),
         wrong("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,
               """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use. Layer norm
-              subtracts the mean first.""", quotes=by_hand),
+              subtracts the mean first.""", quotes=wrong_row),
         wrong("divided by the variance", RIGHT.but(ROOT, "(variance + eps)"), NORM,
-              "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are.", quotes=by_hand),
+              "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are.", quotes=wrong_row),
         wrong("the mean alone", RIGHT.but(f"centered / {ROOT}", "centered"), NORM,
-              "The mean was subtracted, and that was all: the division by the spread is missing.", quotes=by_hand),
+              "The mean was subtracted, and that was all: the division by the spread is missing.", quotes=wrong_row),
         wrong("mean absolute deviation", RIGHT.but(ROOT, "(centered.abs().mean(dim=-1, keepdim=True) + eps)"), NORM,
-              "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean *square*.", quotes=by_hand),
+              "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean *square*.", quotes=wrong_row),
         wrong("divided by the length", RIGHT.but("centered.pow(2).mean(", "centered.pow(2).sum("), NORM,
               """You divided by the length of the vector, the root of the *sum* of squares. The *mean* of squares makes the variance
-              1, whatever D is.""", quotes=by_hand),
+              1, whatever D is.""", quotes=wrong_row),
         wrong("between smallest and largest", RIGHT.but(f"centered / {ROOT}",
                   "(x - x.amin(-1, keepdim=True)) / (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True) + eps)"), NORM,
-              "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1.", quotes=by_hand),
+              "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1.", quotes=wrong_row),
         wrong("neither stretched nor shifted", RIGHT.but("return normed * g + b", "return normed"), NORM,
-              "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added.", quotes=by_hand),
+              "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added.", quotes=wrong_row),
         wrong("g forgotten", RIGHT.but("normed * g + b", "normed + b"), NORM,
-              "g plays no part: each feature is multiplied by its g before b is added.", quotes=by_hand),
+              "g plays no part: each feature is multiplied by its g before b is added.", quotes=wrong_row),
         wrong("b forgotten", RIGHT.but("normed * g + b", "normed * g"), NORM,
-              "b plays no part: it is added last.", quotes=by_hand),
+              "b plays no part: it is added last.", quotes=wrong_row),
         wrong("g and b exchanged", RIGHT.but("normed * g + b", "normed * b + g"), NORM,
-              "g and b are exchanged: g multiplies, b is added.", quotes=by_hand),
+              "g and b are exchanged: g multiplies, b is added.", quotes=wrong_row),
         wrong("b before g", RIGHT.but("normed * g + b", "(normed + b) * g"), NORM,
-              "b was added first and multiplied by g with the rest. The product comes first.", quotes=by_hand),
+              "b was added first and multiplied by g with the rest. The product comes first.", quotes=wrong_row),
         wrong("divided by g", RIGHT.but("normed * g + b", "normed / g + b"), NORM,
-              "You divided by g. It multiplies.", quotes=by_hand),
+              "You divided by g. It multiplies.", quotes=wrong_row),
         wrong("g before the normalizing", RIGHT.but(MEAN, "x = x * g\n    " + MEAN).but("normed * g + b", "normed + b"), NORM,
-              "x was multiplied by g before it was normalized, which takes most of it away again. g comes after.", quotes=by_hand),
+              "x was multiplied by g before it was normalized, which takes most of it away again. g comes after.", quotes=wrong_row),
         wrong("one plus g", RIGHT.but("normed * g", "normed * (1 + g)"), NORM,
-              "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change.", quotes=by_hand),
+              "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change.", quotes=wrong_row),
         wrong("b subtracted", RIGHT.but("normed * g + b", "normed * g - b"), NORM,
-              "b was subtracted. It is added.", quotes=by_hand),
+              "b was subtracted. It is added.", quotes=wrong_row),
         wrong("the sign turned", RIGHT.but(CENTERED, "centered = mean - x"), NORM,
-              "Every sign is the wrong way round: x was subtracted from the mean.", quotes=by_hand),
+              "Every sign is the wrong way round: x was subtracted from the mean.", quotes=wrong_row),
         wrong("divided by D - 1 and eps outside", RIGHT.but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)").but(
                   ROOT, "(torch.sqrt(variance) + eps)"), NORM,
               """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The
-              well-known `std()` with eps behind it does both.""", quotes=by_hand),
+              well-known `std()` with eps behind it does both.""", quotes=wrong_row),
         wrong("divided by the words and not by D", RIGHT.but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).sum(dim=-1, keepdim=True) / x.shape[0]"), AXIS,
               "The squares were divided by the length of another axis than that of the features.", quotes=first_number),
         wrong("the variance of the whole batch", RIGHT.but(VARIANCE, "variance = centered.pow(2).mean()"), AXIS,
-              "Every word has its own mean, but all share one variance. The variance is each word's own as well.", quotes=by_hand),
+              "Every word has its own mean, but all share one variance. The variance is each word's own as well.", quotes=wrong_row),
         wrong("the axis lost", RIGHT.but(MEAN, "mean = x.mean(dim=-1)"), AXIS,
               """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse, something
               else that fits. keepdim=True leaves an axis of size 1."""),

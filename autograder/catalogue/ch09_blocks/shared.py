@@ -9,7 +9,7 @@ from autograder.catalogue.exercise import Block, Evidence
 from autograder.catalogue.known_answers import Answer, answer
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import normal
-from autograder.catalogue.quotes import row, sizes
+from autograder.catalogue.quotes import wrong_row
 from autograder.catalogue.sections import of_chapter
 
 sections = of_chapter("09")
@@ -38,12 +38,9 @@ def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
     return {role: torch.ones(shape) if role.endswith(".scale") else torch.zeros(shape) for role, shape in shapes.items()}
 
 
-def last_row(evidence: Evidence) -> str:
-    """The first word's last numbers, as they are and as they should be."""
-    if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
-        return sizes(evidence)
-    got, wanted = (tensor.flatten(0, -2)[0][:4] for tensor in (evidence.got, evidence.expected))
-    return f"The first word comes back as {row(got)}; it should be {row(wanted)}."
+def wrong_word(evidence: Evidence) -> str:
+    """The first word that differs, as it is and as it should be."""
+    return wrong_row(evidence, "word")
 
 
 def first_number(evidence: Evidence) -> str:

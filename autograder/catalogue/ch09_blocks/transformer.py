@@ -251,6 +251,15 @@ EXERCISE = Exercise(
               "The encoder reads the source through a causal mask. The source is there whole: its words see each other in both directions.", quotes=first_number),
         wrong("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
               "Every word sees the one after it: the causal mask is open by one place.", quotes=first_number),
+        wrong("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
+              """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves out its diagonal.
+              torch.triu marks the diagonal too, unless it is told to begin one place later.""", quotes=first_number),
+        wrong("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but("shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
+              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the
+              diagonal too, unless it is told to begin one place later.""", quotes=first_number),
+        wrong("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
+              """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys
+              and values from what the encoder made of the source.""", quotes=first_number),
         wrong("pad is always 0", RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
               "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
         wrong("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,

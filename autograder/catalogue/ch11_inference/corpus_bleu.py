@@ -147,6 +147,8 @@ EXERCISE = Exercise(
         second_call(corpus, 12, -1),
     ),
     wrong=(
+        wrong("pairs of words at most", RIGHT.but("range(1, 5)", "range(1, 3)").but("[0] * 4, [0] * 4", "[0] * 2, [0] * 2").but("totals)) / 4", "totals)) / 2"), BLEU,
+              "Only words and pairs were counted. BLEU counts n-grams of 1, 2, 3 and 4 tokens, and takes the mean of all four.", quotes=score),
         wrong("a mean over sentences", answer(EACH.replace("MEAN", "sum(one(h, r) for h, r in zip(hyps, refs)) / len(hyps)")), BLEU,
               "A score was computed for each sentence, and their mean taken. Corpus BLEU adds up matches and counts over *all* sentences first, "
               "and divides once.", quotes=score),

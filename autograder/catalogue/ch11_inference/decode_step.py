@@ -142,6 +142,17 @@ EXERCISE = Exercise(
                   "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V", "dim=-1) @ V_old"), CACHE,
               "The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself, and the first one sees "
               "nobody. Append first, then attend."),
+        wrong("the cache not asked, and no mask", RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
+                  HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V", "dim=-1) @ v").but(
+                  GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
+              "The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores are computed with all "
+              "keys, old and new, under a mask that is closed for what comes later.",
+              quotes=first_logits),
+        wrong("keys of the embedding in every layer", RIGHT.but(
+                  "x = model.embed(y_t, torch.arange(t, t + c))", "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
+                  "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
+              "Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads, which is what the layer before "
+              "it left.", quotes=first_logits),
         wrong("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
               "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and may look at itself."),
         wrong("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,

@@ -1,7 +1,6 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
 import os
-import re
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -13,8 +12,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder import catalogue
-from autograder.catalogue.exercise import Section
+from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
 from autograder.catalogue.sections import chapter_title
+from autograder.judging import layout
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
@@ -40,16 +40,7 @@ def code(source: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence of the catalogue, whose *stars* mean emphasis and whose `ticks` mean code; all else is escaped."""
-    escaped = str(Markup.escape(text))
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
-    return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", escaped))
-
-
-def link(book: str, section: Section) -> str:
-    """Where a section stands in the book at this address; empty when its chapter has no page."""
-    pages = {assignment.id[:2]: assignment.id for assignment in catalogue.ASSIGNMENTS}
-    page = pages.get(section.chapter)
-    return f"{book.rstrip('/')}/{page}.html#{section.label}" if page and book else ""
+    return Markup(layout.prose(text))
 
 
 def title(assignment: str, notebook: str) -> str:

@@ -164,7 +164,8 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
     [
         ("Q @ torch.cat([K, K], 1)", "In that line Q is (1, 4, 2) and K is (1, 4, 2). A @ B needs the last axis of A"),
         ("Q[7] * K", "An axis of length n has the places 0 to n - 1"),
-        ("Q + K[..., :1].mT.expand(1, 1, 3)", "Shapes meet from the right"),
+        ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes meet from the right: two lengths must be equal"),
+        ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). Which of these lengths"),
         ("F.softmax(Q, -1)", "F comes from the first code cell of the notebook"),
     ],
@@ -244,15 +245,18 @@ def test_progress_lists_every_exercise_of_the_notebook_and_says_what_is_next(run
     run(RIGHT)
     run("def project(x, W):\n    return x\n", "project")
     check_module.progress()
-    lines = capsys.readouterr().out.splitlines()
+    head, *lines = capsys.readouterr().out.splitlines()
     ids = list(catalogue.find_assignment("05_self_attention").exercise_ids)
-    assert [line.strip(" ✓·").split()[1] for line in lines[:-1]] == ids
-    assert [line[2] for line in lines[:-1]] == [
-        {"attention-weights": "✓", "project": "·"}.get(name, " ") for name in ids
-    ]
-    assert lines[ids.index("attention-weights")].endswith("8 of 8")
-    assert lines[0].endswith(f"0 of {catalogue.find(ids[0]).points:g}, not checked yet")
-    assert lines[-1].strip().endswith(f"of 30 points. Next: 05.1 {ids[0]}.")
+    assert head.startswith("05 Self attention: ") and head.endswith("of 30 points")
+    mine, course_, chapters = lines[: len(ids)], lines[len(ids)], lines[len(ids) + 1 : -1]
+    assert [line.strip(" ✓·").split()[1] for line in mine] == ids
+    assert [line[2] for line in mine] == [{"attention-weights": "✓", "project": "·"}.get(name, " ") for name in ids]
+    assert mine[ids.index("attention-weights")].endswith("8 of 8")
+    assert mine[0].endswith(f"0 of {catalogue.find(ids[0]).points:g}, not checked yet")
+    assert course_ == f"The course: 1 of {len(catalogue.exercise_ids())} exercises solved"
+    assert len(chapters) == len(catalogue.assignments())
+    assert chapters[5].split() == ["·", "05", "Self", "attention", "1", "of", "6"] and chapters[4].endswith("0 of 5")
+    assert lines[-1] == f"Next: 05.1 {ids[0]}."
 
 
 def test_progress_knows_the_notebook_by_what_it_defines_before_anything_was_checked(capsys, monkeypatch):
@@ -262,7 +266,7 @@ def test_progress_knows_the_notebook_by_what_it_defines_before_anything_was_chec
     exec(begun, borrowed | {"linear_weights": check_module.check})
     assert "05.1  attend" in capsys.readouterr().out
     exec("progress()", borrowed)
-    assert "No check has been run in this session yet." in capsys.readouterr().out
+    assert "No check has been run here yet." in capsys.readouterr().out
 
 
 def test_progress_says_what_grading_decides_where_only_visible_checks_were_run(run, capsys):

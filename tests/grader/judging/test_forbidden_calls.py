@@ -250,6 +250,63 @@ SOFTMAX = {
     ],
 }
 
+NORM = "def layer_norm(x, g, b, eps):\n    return {}\n"
+LAYER_NORM = {
+    "functional": [NORM.format("F.layer_norm(x, g.shape, g, b, eps)")],
+    "torch's": [NORM.format("torch.layer_norm(x, g.shape, g, b, eps)")],
+    "native": [NORM.format("torch.native_layer_norm(x, g.shape, g, b, eps)[0]")],
+    "operator": [NORM.format("torch.ops.aten.native_layer_norm.default(x, g.shape, g, b, eps)[0]")],
+    "in Python": ["import torch._refs", NORM.format("torch._refs.native_layer_norm(x, g.shape, g, b, eps)[0]")],
+    "module": [NORM.format("nn.LayerNorm(g.shape, eps, elementwise_affine=False)(x) * g + b")],
+    "another name": ["normed = F.layer_norm", NORM.format("normed(x, g.shape, g, b, eps)")],
+}
+MASKS = """
+def all_heads(mask, B, h, Tq, Tk):
+    return None if mask is None else ~mask.expand(B, h, Tq, Tk).reshape(B * h, Tq, Tk)
+"""
+ENCODER = """
+class EncoderLayer(nn.Module):
+    def __init__(self, d, h, d_ff, dropout, norm_first):
+        super().__init__()
+        self.h = h
+        layer = {kind}(d, h, d_ff, dropout, batch_first=True, norm_first=norm_first)
+        self.layer = {layer}
+
+    def forward(self, x, mask=None):
+        B, T, _ = x.shape
+        return self.layer(x, {given}=all_heads(mask, B, self.h, T, T))
+"""
+DECODER = """
+class DecoderLayer(nn.Module):
+    def __init__(self, d, h, d_ff, dropout, norm_first):
+        super().__init__()
+        self.h = h
+        layer = nn.TransformerDecoderLayer(d, h, d_ff, dropout, batch_first=True, norm_first=norm_first)
+        self.layer = {}
+
+    def forward(self, y, memory, tgt_mask=None, src_mask=None):
+        B, Tt, Ts = len(y), y.shape[1], memory.shape[1]
+        return self.layer(y, memory, all_heads(tgt_mask, B, self.h, Tt, Tt), all_heads(src_mask, B, self.h, Tt, Ts))
+"""
+STOCK = "class Stock(nn.TransformerEncoderLayer):\n    pass\n"
+LAYERS = {
+    "an encoder layer": [
+        "encoder-layer",
+        ENCODER.format(kind="nn.TransformerEncoderLayer", layer="layer", given="src_mask"),
+    ],
+    "a subclass of it": ["encoder-layer", STOCK + ENCODER.format(kind="Stock", layer="layer", given="src_mask")],
+    "a stack of one": [
+        "encoder-layer",
+        ENCODER.format(
+            kind="nn.TransformerEncoderLayer",
+            layer="nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)",
+            given="mask",
+        ),
+    ],
+    "a decoder layer": ["decoder-layer", DECODER.format("layer")],
+    "a stack of one decoder layer": ["decoder-layer", DECODER.format("nn.TransformerDecoder(layer, 1)")],
+}
+
 
 def assert_forbidden(judged: dict) -> None:
     assert judged["free"] > 0, "this spelling earns nothing by itself, so nothing is shown"
@@ -265,3 +322,14 @@ def test_the_fused_attention_earns_nothing(notebook, cells, tmp_path, monkeypatc
 @pytest.mark.parametrize("cells", SOFTMAX.values(), ids=SOFTMAX)
 def test_the_librarys_softmax_earns_nothing(notebook, cells):
     assert_forbidden(notebook.judged("softmax", *cells))
+
+
+@pytest.mark.parametrize("cells", LAYER_NORM.values(), ids=LAYER_NORM)
+def test_the_librarys_layer_norm_earns_nothing(notebook, cells):
+    assert_forbidden(notebook.judged("layer-norm", *cells))
+
+
+@pytest.mark.parametrize("answer", LAYERS.values(), ids=LAYERS)
+def test_the_librarys_layers_earn_nothing(notebook, answer):
+    exercise, source = answer
+    assert_forbidden(notebook.judged(exercise, MASKS, source))

@@ -1,0 +1,91 @@
+"""Who judges what is assembled: the sandbox of `try`, or, where it cannot run (Windows), this process itself.
+
+The second is what a notebook's own check does: a learner's cells run with all of a learner's rights.
+"""
+
+import linecache
+from collections.abc import Sequence
+from typing import Protocol
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.inside import answerer
+from autograder.judging import rules
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observation import Raised, raised_in_cell
+from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import Verdict
+
+POSIX = ("fcntl", "resource")  # modules that Windows does not have, and a sandbox stands on
+
+
+class Judge(Protocol):
+    """What judges one answer after another; a context, as `prepare.trial.Trials` is."""
+
+    def __enter__(self) -> "Judge": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def judge(
+        self,
+        exercise: Exercise,
+        set_up: Sequence[str],
+        source: str,
+        name: str,
+        secret: bytes,
+        assignment: Assignment | None = None,
+    ) -> Verdict:
+        """The verdict on one answer; see `Trials.judge`."""
+
+
+def chosen() -> tuple[Judge, bool]:
+    """The judge of this machine, and whether what it runs is kept apart from everything else."""
+    try:
+        from autograder.prepare.trial import Trials
+        from autograder.sandbox import backends
+    except ModuleNotFoundError as missing:
+        if missing.name not in POSIX:
+            raise
+        return InThisProcess(), False
+    try:
+        backends.choose()
+    except backends.SandboxError:
+        return Trials(trust=True), False
+    return Trials(trust=True), True
+
+
+class InThisProcess:
+    """Runs an answer here, as a notebook's kernel would, and asks it here."""
+
+    def __enter__(self) -> "InThisProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def judge(
+        self,
+        exercise: Exercise,
+        set_up: Sequence[str],
+        source: str,
+        name: str,
+        secret: bytes,
+        assignment: Assignment | None = None,
+    ) -> Verdict:
+        """The verdict on one answer; the arguments are those of `Trials.judge`."""
+        assignment = assignment or catalogue.assignment_of(exercise)
+        findings = rules.findings([*set_up, source], exercise, assignment)
+        key = draw_key(secret, assignment.id, exercise.id, [source])
+        namespace: dict = {"__name__": "__main__"}
+        stopped = _run([*set_up, source], f"<{exercise.id} in {name}>", namespace)
+        return judge(exercise, LocalPeer(namespace), key, findings, stopped)
+
+
+def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:
+    """Run sources one after the other until one stops with an error; returns that error."""
+    for source in sources:
+        linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+        try:
+            exec(compile(source, name, "exec"), namespace)
+        except (Exception, SystemExit) as error:  # a learner's cell may do anything
+            return (raised_in_cell(answerer.describe(error, namespace)),)
+    return ()

@@ -1,0 +1,136 @@
+"""What a learner's checks have earned, kept between sessions in a small file beside the notebooks.
+
+An entry holds the points and a digest of the code that earned them: code that has changed since counts no longer. To
+remove the file is to forget, and is allowed; one that cannot be read is left as it is and said.
+"""
+
+import ast
+import hashlib
+import json
+import linecache
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from autograder import catalogue, course
+from autograder.catalogue.exercise import Assignment
+from autograder.course import PROGRESS as FILE
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the last check of an exercise earned, of how many points that it decides. code: a digest of the answer."""
+
+    points: float
+    of: float
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Exercise id -> entry; trouble: why the file could not be read, or ""."""
+
+    entries: Mapping[str, Entry]
+    trouble: str = ""
+
+
+def note(exercise_id: str, points: float, of: float, namespace: Mapping[str, Any]) -> None:
+    """Remember what a check earned. Where that cannot be written, or what is there cannot be read, nothing happens."""
+    folder = place()
+    known = read(folder)
+    if known.trouble:
+        return
+    names = catalogue.find(exercise_id).names
+    entries = {**known.entries, exercise_id: Entry(points, of, code_of(names, namespace))}
+    half = folder / f"{FILE}.{os.getpid()}"
+    try:
+        told = {name: asdict(entry) for name, entry in sorted(entries.items())}
+        half.write_text(json.dumps({"exercises": told}, indent=1) + "\n", encoding="utf-8")
+        half.replace(folder / FILE)
+    except OSError:  # a folder that may not be written to: this session remembers all the same
+        half.unlink(missing_ok=True)
+
+
+def read(folder: Path) -> Remembered:
+    """What the file in this folder holds; nothing where there is none."""
+    try:
+        told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return Remembered({name: _entry(each) for name, each in told["exercises"].items()})
+    except FileNotFoundError:
+        return Remembered({})
+    except OSError as error:
+        return Remembered({}, f"{folder / FILE} cannot be read ({error.strerror})")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Remembered({}, f"{folder / FILE} is no list of what was earned")
+
+
+def _entry(told: Mapping[str, Any]) -> Entry:
+    entry = Entry(float(told["points"]), float(told["of"]), str(told["code"]))
+    if not 0 <= entry.points <= entry.of < 1_000:
+        raise ValueError(f"points: expected 0 to {entry.of}, got {entry.points}")
+    return entry
+
+
+def place(start: Path | None = None) -> Path:
+    """The folder that remembers: the one of all notebooks, where a notebook lies in its chapter's; else its own."""
+    start = start or Path.cwd()
+    return start.parent if any(start.name == each.id for each in catalogue.ASSIGNMENTS) else start
+
+
+def notebook_of(folder: Path, assignment: Assignment) -> Path | None:
+    """Where the notebook of an assignment lies: in its chapter's folder, or here."""
+    name = f"{assignment.notebook}.ipynb"
+    return next((path for path in (folder / assignment.id / name, folder / name) if path.is_file()), None)
+
+
+def code_of(names: tuple[str, ...] | list[str], namespace: Mapping[str, Any]) -> str:
+    """A digest of the cells that define these names, without comments and layout; "" where Python cannot tell."""
+    files = {_file_of(namespace.get(name)) for name in names} - {""}
+    cells = ["".join(linecache.getlines(file)) for file in sorted(files)]
+    return digest("\n".join(cells)) if any(cells) else ""
+
+
+def _file_of(found: Any) -> str:
+    """The file, in a notebook the cell, in which a function or a class is written."""
+    functions = [found, *vars(found).values()] if isinstance(found, type) else [found]
+    codes = (getattr(each, "__code__", None) for each in functions)
+    return next((code.co_filename for code in codes if code is not None), "")
+
+
+def digest(source: str) -> str:
+    """Sixteen letters that differ where code does."""
+    try:
+        source = ast.dump(ast.parse(source))
+    except (SyntaxError, ValueError):
+        source = source.strip()
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Notebooks:
+    """The notebooks of a folder as they are saved, each read when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, frozenset[str] | None] = {}
+
+    def holds(self, assignment: Assignment, code: str) -> bool:
+        """Whether a cell of the saved notebook is this code, or there is no notebook that could tell."""
+        if assignment.id not in self._read:
+            path = notebook_of(self.folder, assignment)
+            self._read[assignment.id] = frozenset(_digests(path)) if path else None
+        found = self._read[assignment.id]
+        return not found or code in found
+
+    @cached_property
+    def remembered(self) -> Remembered:
+        return read(self.folder)
+
+
+def _digests(path: Path) -> Iterator[str]:
+    try:
+        yield from (digest(source) for _, source, _ in course.code_cells(course.read_notebook(path)))
+    except (course.CourseError, OSError, AttributeError, TypeError):  # it is the learner's to break
+        return

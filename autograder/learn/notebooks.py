@@ -1,0 +1,95 @@
+"""A learner's own copy of the notebooks: what is new is copied, and what is there is never written to."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.address import linked
+from autograder.course import CHECK_SUFFIX, PROGRESS, CourseError, code_cells, read_notebook
+
+PACKED = Path(__file__).with_name("packed")  # in an installed package; setup.py puts them there
+EXERCISES = Path(__file__).resolve().parents[2] / "exercises"  # in the course's own folder
+SOLUTIONS = "solutions"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What was copied into a folder, as paths below it, and what was there already."""
+
+    new: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.kept:
+            return f"{len(self.new)} notebooks copied"
+        said = f"your {len(self.kept)} notebooks are as you left them"
+        return f"{said}; new: {', '.join(self.new)}" if self.new else said
+
+
+def source() -> Path:
+    """The folder of notebooks that came with the course, or with the package.
+
+    Raises CourseError where neither has any.
+    """
+    for folder in (PACKED, EXERCISES):
+        if any(folder.glob("*/*.ipynb")):
+            return folder
+    raise CourseError(
+        "The notebooks did not come with this package. Download one from the page of its chapter, and open it with "
+        "`jupyter lab`."
+    )
+
+
+def copy(folder: Path, book: str) -> Copied:
+    """Copy what the folder lacks, with links that lead to the book at this address.
+
+    Raises CourseError for a folder that cannot be written to, or in which solutions would be in sight.
+    """
+    if (folder / SOLUTIONS).is_dir():
+        raise CourseError(f"{folder} holds the course's {SOLUTIONS}: name a folder of your own.")
+    new, kept = [], []
+    try:
+        for path in sorted(source().glob("*/*.ipynb")):
+            name = path.relative_to(path.parents[1])
+            if (folder / name).exists():
+                kept.append(name.as_posix())
+                continue
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            _copy(path, folder / name, book)
+            new.append(name.as_posix())
+    except OSError as error:
+        raise CourseError(f"{folder} cannot hold your notebooks: {error.strerror or error}.") from error
+    return Copied(tuple(new), tuple(kept))
+
+
+def _copy(path: Path, to: Path, book: str) -> None:
+    """The whole notebook or nothing, under a name that holds nothing yet."""
+    half = to.with_name(f".{to.name}.half")
+    half.write_text(linked(path.read_text(encoding="utf-8"), book), encoding="utf-8", newline="\n")
+    half.rename(to)
+
+
+def to_open(folder: Path) -> str:
+    """The notebook where the learner goes on: the first with an exercise whose check has not passed; the first of all
+    when all are done."""
+    earned = _earned(folder)
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.glob("[0-9][0-9]_*/*.ipynb"))
+    return next((path for path in paths if not _is_done(folder / path, earned)), paths[0])
+
+
+def _earned(folder: Path) -> Mapping[str, bool]:
+    """Exercise id -> whether its check passed, as the file of progress says; of a broken one nothing."""
+    try:
+        told = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["exercises"]
+        return {name: each["points"] >= each["of"] for name, each in told.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def _is_done(path: Path, earned: Mapping[str, bool]) -> bool:
+    try:
+        names = [name for name, _, _ in code_cells(read_notebook(path)) if name.endswith(CHECK_SUFFIX)]
+    except (CourseError, AttributeError, TypeError):  # it is the learner's to break
+        return False
+    return all(earned.get(name.removesuffix(CHECK_SUFFIX), False) for name in names)

@@ -1,0 +1,28 @@
+/* What the list of chapters knows of the reader: how far each chapter was read, as front.js notes it in this browser. */
+
+(() => {
+  "use strict";
+  const READ = "attention-by-hand:read", DONE = 0.9; // {"05": 0.43, ...}; the end of a page is a list of sources
+  const recall = () => {
+    try { return JSON.parse(localStorage.getItem(READ)) ?? {}; } catch { return {}; }
+  };
+  const show = () => {
+    const read = recall();
+    for (const number of document.querySelectorAll(".bd-links .chapter-number")) {
+      const share = Math.min(1, Number(read[number.textContent]) || 0), link = number.closest("a");
+      let state = link.querySelector(".chapter-state");
+      if (!state) {
+        state = document.createElement("span");
+        state.className = "chapter-state";
+        state.append(document.createElement("span"));
+        link.append(state);
+      }
+      state.dataset.state = share >= DONE ? "read" : share > 0.03 ? "begun" : "";
+      state.style.setProperty("--read", `${Math.round(360 * share)}deg`);
+      state.firstChild.className = "visually-hidden";
+      state.firstChild.textContent = share >= DONE ? ", read" : share > 0.03 ? `, read to ${Math.round(100 * share)} percent` : "";
+    }
+  };
+  show();
+  addEventListener("storage", (event) => { if (event.key === READ) show(); });
+})();

@@ -1,0 +1,95 @@
+"""Pages without what they do not use: the theme's scripts wait until a page is read; those of other pages stay away.
+
+The theme's templates write these tags in many places, so the finished page is changed, and a test
+looks at what came out.
+"""
+
+import re
+
+from sphinx.application import Sphinx
+
+# Sets light or dark before anything is drawn; the theme's own waits for a script, and calls an empty mode an error.
+COLORS = """<script>(() => {
+  let mode = "auto";
+  try { mode = localStorage.getItem("mode") || mode; } catch { /* storage is forbidden: follow the system */ }
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  Object.assign(document.documentElement.dataset, { mode, theme: mode === "auto" ? system : mode });
+})();</script>"""
+
+# pattern, what takes its place
+EVERYWHERE = (
+    (r'<script data-cfasync="false">.*?</script>', COLORS),
+    (r"\s*<!-- So that users can add custom icons -->\s*<script src=[^>]*fontawesome[^>]*></script>", ""),
+    (r'\s*<link rel="preload" as="script"[^>]*>', ""),  # they are needed last and would come first
+    (r"\s*<link[^>]*sphinx-thebe\.css[^>]*>", ""),
+    (
+        r"\s*<script>DOCUMENTATION_OPTIONS\.pagename = [^<]*</script>",
+        "",
+    ),  # for a switch of versions, which there is not
+    # Names that a screen reader says must be the words that are seen.
+    (r'(<button class="btn search-button-field[^>]*) aria-label="Search"', r"\1"),
+    (r'<span class="search-button__kbd-shortcut">', '<span class="search-button__kbd-shortcut" aria-hidden="true">'),
+    (r'(<i class="theme-switch[^>]*) title="[^"]*"', r"\1"),
+)
+NEEDED_BY = {  # a file of the theme -> what a page that needs it contains
+    "design-tabs.js": 'class="sd-tab-set',
+    "togglebutton": 'class="toggle ',
+    "copybutton": '<div class="highlight',
+    "clipboard": '<div class="highlight',
+    "mystnb": 'class="cell',
+    "sphinx-design": 'class="sd-',
+    "predict.js": 'class="predict',
+    "search.js": 'id="search-results"',
+}
+TAG = re.compile(r'[ \t]*<(?:script|link)\b[^>]*(?:src|href)="[^"]*_static/([^"?]+)[^"]*"[^>]*>(?:</script>)?\n?')
+
+
+def without_unused(page: str) -> str:
+    """Return the page without the theme's scripts and styles that nothing on it needs."""
+
+    def keep(tag: re.Match) -> str:
+        marks = [mark for name, mark in NEEDED_BY.items() if name in tag[1]]
+        return tag[0] if all(mark in page for mark in marks) else ""
+
+    return TAG.sub(keep, page)
+
+
+def deferred(page: str) -> str:
+    """Return the page with every script from a file run in order after the page is read."""
+    return re.sub(r"<script (?![^>]*\b(?:defer|async)\b)(?=[^>]*\bsrc=)", "<script defer ", page)
+
+
+def one_viewport(page: str) -> str:
+    """Return the page with the first of its viewport lines alone."""
+    first, *others = re.findall(r'[ \t]*<meta name="viewport"[^>]*>', page)
+    head, _, rest = page.partition(first)
+    for other in others:
+        rest = rest.replace(other, "", 1)
+    return head + first + rest
+
+
+def lighten(page: str) -> str:
+    """Return a finished page without what it does not use."""
+    for pattern, instead in EVERYWHERE:
+        page = re.sub(pattern, lambda found, instead=instead: found.expand(instead), page, flags=re.DOTALL)
+    return deferred(without_unused(one_viewport(page)))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Change every page when its template has been filled."""
+    app.connect("builder-inited", change_templates)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def change_templates(app: Sphinx) -> None:
+    """Let the builder's templates return lightened pages."""
+    templates = getattr(app.builder, "templates", None)
+    if templates is None:
+        return
+    render = templates.render
+
+    def render_light(template: str, context: dict) -> str:
+        text = render(template, context)
+        return lighten(text) if "</head>" in text else text
+
+    templates.render = render_light
