@@ -27,8 +27,8 @@ DECK = """
     heading?.querySelectorAll(".headerlink").forEach((link) => link.remove());
     return heading?.textContent.trim() ?? "";
   };
-  const found = document.querySelectorAll(".bd-article svg.drawing[aria-label], .bd-article .cell_output img[alt]");
-  const figures = [...found].filter((figure) => !figure.parentElement.closest("svg"));
+  const found = document.querySelectorAll(".bd-article .cell_output svg.drawing[aria-label], .cell_output img[alt]");
+  const figures = [...found].filter((figure) => !figure.closest(".widget, .jupyter-widgets")); // those that stand still
   const slides = figures.map((figure, place) => {
     const slide = document.createElement("section"), heading = document.createElement("h1");
     const holder = document.createElement("figure"), caption = document.createElement("figcaption");
