@@ -123,6 +123,12 @@ def test_on_a_phone_code_needs_no_scrolling_and_on_a_desktop_cards_and_tables_st
         )
         assert not wide, chapter
     desktop = visit(f"{address}/05_self_attention.html", 1440).page
+    desktop.evaluate("""localStorage.setItem("attention-by-hand:read", '{"00": 0.95, "01": 0.4}')""")
+    desktop.reload(wait_until="load")
+    states = desktop.evaluate(
+        "[...document.querySelectorAll('.bd-links .chapter-state')].map(node => node.textContent)"
+    )
+    assert states[:3] == [", read", ", read to 40 percent", ""]
     left, right = desktop.evaluate("""() => {
         const edges = [...document.querySelectorAll('article h1, .sd-row, .admonition.your-turn, .cell_input, .widget')]
           .filter(node => node.offsetWidth).map(node => node.getBoundingClientRect());
