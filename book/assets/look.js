@@ -1,4 +1,5 @@
-/* What the list of chapters knows of the reader: how far each chapter was read, as front.js notes it in this browser. */
+/* What the list of chapters knows of the reader: how far each chapter was read, as front.js notes it in this browser.
+   And a table that is wider than a phone can be scrolled by key. */
 
 (() => {
   "use strict";
@@ -24,5 +25,18 @@
     }
   };
   show();
+
+  const reach = () => {
+    for (const table of document.querySelectorAll(".numbers")) {
+      if (table.scrollWidth <= table.clientWidth) continue;
+      table.tabIndex = 0;
+      table.setAttribute("role", "region");
+      table.setAttribute("aria-label", table.querySelector("caption").textContent);
+    }
+  };
+  reach();
+  addEventListener("resize", reach);
+  document.addEventListener("toggle", reach, true); // what was folded had no width
+
   addEventListener("storage", (event) => { if (event.key === READ) show(); });
 })();

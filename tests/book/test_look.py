@@ -121,8 +121,21 @@ def test_on_a_phone_code_needs_no_scrolling_and_on_a_desktop_cards_and_tables_st
             "[...document.querySelectorAll('.cell_input pre, article pre:not(.columns)')]"
             ".filter(code => code.scrollWidth > code.clientWidth + 1).map(code => code.textContent.slice(0, 60))"
         )
+        phone.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        phone.evaluate("new Promise(done => setTimeout(() => requestAnimationFrame(done)))")  # folds have told it
+        unreachable = phone.evaluate(
+            "[...document.querySelectorAll('.numbers')]"
+            ".filter(node => node.scrollWidth > node.clientWidth && node.tabIndex < 0).map(node => node.innerText)"
+        )
+        assert not unreachable, chapter
         assert not wide, chapter
     desktop = visit(f"{address}/05_self_attention.html", 1440).page
+    desktop.evaluate("""localStorage.setItem("attention-by-hand:read", '{"00": 0.95, "01": 0.4}')""")
+    desktop.reload(wait_until="load")
+    states = desktop.evaluate(
+        "[...document.querySelectorAll('.bd-links .chapter-state')].map(node => node.textContent)"
+    )
+    assert states[:3] == [", read", ", read to 40 percent", ""]
     left, right = desktop.evaluate("""() => {
         const edges = [...document.querySelectorAll('article h1, .sd-row, .admonition.your-turn, .cell_input, .widget')]
           .filter(node => node.offsetWidth).map(node => node.getBoundingClientRect());
