@@ -24,7 +24,7 @@ SAID = (  # in each notebook's first cell
     "of that name."
 )
 PACKAGE, NAMED = "attention-by-hand", "Book"
-PAGES = Path(__file__).resolve().parents[1] / "book"
+PAGE = Path(__file__).resolve().parents[1] / "book" / "00_start_here.md"
 ADDRESS = re.compile(r"(https?|file)://\S+")
 
 
@@ -33,7 +33,7 @@ def book_address(named: str = "") -> str:
 
     named: what a class has set for its own pages; it goes first. What is no http, https or file address counts as none.
     """
-    said = (named, os.environ.get(SETTING, ""), _of_package(), SERVED if PAGES.is_dir() else "")
+    said = (named, os.environ.get(SETTING, ""), _of_package(), SERVED if PAGE.is_file() else "")
     return next((each.rstrip("/") for each in said if ADDRESS.fullmatch(each)), "")
 
 

@@ -3,6 +3,8 @@
     python book/build.py            Jupyter Book; a second run builds only what changed
     python book/build.py --plain    the same pages by Sphinx alone, into build/site-plain
     python book/build.py --clean    from nothing
+    python book/build.py --zip      and then the site and all exercises as build/attention-by-hand.zip
+    python book/build.py --pdf      and then all chapters as build/attention-by-hand.pdf, by Chromium
 
 A warning is an error: a broken link, a missing picture, an unknown citation, a cell that fails.
 """
@@ -77,18 +79,30 @@ def main(arguments: list[str] | None = None) -> int:
     """Build, publish into build/, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--plain", action="store_true", help="by Sphinx alone")
+    parser.add_argument("--zip", action="store_true", help="and then the site and all exercises as one file")
+    parser.add_argument("--pdf", action="store_true", help="and then all chapters as one file to print")
     parser.add_argument("--clean", action="store_true", help="forget earlier builds and executed cells")
     options = parser.parse_args(arguments)
     work = BUILD / ("book-plain" if options.plain else "book")
     site = BUILD / ("site-plain" if options.plain else "site")
     if options.clean:
         shutil.rmtree(work, ignore_errors=True)
+    # Sphinx copies these anew and would leave what is no longer there.
+    shutil.rmtree(work / "_build" / "html" / "_static", ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)
     environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if status == 0:
         publish(work / "_build" / "html", site)
         print(f"The book is in {site.relative_to(ROOT)}/index.html")
+        if options.zip or options.pdf:
+            from one_file import offer, pack, print_book  # they need what a build does not
+        if options.zip:
+            packed = pack(site, ROOT / "exercises", BUILD)
+            offer(packed, site)
+            print(f"All of it is in {packed.relative_to(ROOT)}")
+        if options.pdf:
+            print(f"To print: {print_book(site, BUILD / 'attention-by-hand.pdf').relative_to(ROOT)}")
     return status
 
 

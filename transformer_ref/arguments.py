@@ -69,7 +69,15 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         prog="python -m transformer_ref", description="Train a Transformer and translate with it."
     )
     commands = top.add_subparsers(required=True, metavar="train | translate | evaluate | export | benchmark")
+    _add_training(commands, functions)
+    _add_translating(commands, functions)
+    _add_evaluating(commands, functions)
+    _add_exporting(commands, functions)
+    _add_measuring(commands, functions)
+    return top
 
+
+def _add_training(commands, functions: Mapping[str, Callable]) -> None:
     training = _command(commands, "train", functions, "learn from a corpus and leave a checkpoint")
     training.add_argument(
         "--corpus", choices=sorted(RECIPES), default="grammar", help="default: grammar, which is built in"
@@ -94,6 +102,9 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
     training.add_argument(
+        "--dropout", metavar="X", type=float, help="instead of the recipe's; a long training on little data wants more"
+    )
+    training.add_argument(
         "--model",
         metavar="FILE",
         type=Path,
@@ -107,9 +118,11 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         type=Path,
         help="go on from the model of another training, with its tokenizers and sizes",
     )
-    training.add_argument(
-        "--dropout", metavar="X", type=float, help="instead of the recipe's; a long training on little data wants more"
-    )
+    _add_length_and_rates(training)
+
+
+def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
+    """How long a training goes on, its settings, and what becomes of an earlier one."""
     length = training.add_mutually_exclusive_group()
     length.add_argument(
         "--minutes",
@@ -131,6 +144,8 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     )
     again.add_argument("--overwrite", action="store_true", help="lose the model that the output folder holds")
 
+
+def _add_translating(commands, functions: Mapping[str, Callable]) -> None:
     translating = _command(commands, "translate", functions, "translate the sentences given, or the lines of stdin")
     translating.add_argument("sentences", nargs="*", help="none: one line of stdin is one sentence")
     _add_checkpoint(translating)
@@ -142,6 +157,8 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         help="write the N best of each line, at most --beam: line ||| translation ||| score",
     )
 
+
+def _add_evaluating(commands, functions: Mapping[str, Callable]) -> None:
     evaluating = _command(commands, "evaluate", functions, "score a checkpoint on sentences it was not trained on")
     _add_checkpoint(evaluating)
     evaluating.add_argument(
@@ -150,6 +167,8 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
     _add_decoding(evaluating)
 
+
+def _add_exporting(commands, functions: Mapping[str, Callable]) -> None:
     exporting = _command(
         commands, "export", functions, "write a checkpoint in another library's form, or as a page that translates"
     )
@@ -161,6 +180,8 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
     )
     exporting.add_argument("--quantization", metavar="NAME", help="of ctranslate2, such as int8 (default: fp32)")
 
+
+def _add_measuring(commands, functions: Mapping[str, Callable]) -> None:
     measuring = _command(
         commands, "benchmark", functions, "measure training and decoding beside what people would pick instead"
     )
@@ -180,7 +201,6 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
         action="store_true",
         help="measure nothing; keep the last result and write its table into the book and README.md",
     )
-    return top
 
 
 def _command(commands, name: str, functions: Mapping[str, Callable], text: str) -> argparse.ArgumentParser:

@@ -14,6 +14,7 @@ from autograder.assemble import gather, judges, write
 from autograder.assemble.gather import Piece, Unreadable
 from autograder.assemble.judges import Judge
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.judging.observation import Structure
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
 from transformer_ref.mine import FILE
@@ -94,6 +95,7 @@ class Entry:
 
     cells: the code cells of its notebook; fill: whether the course's answer may stand in for it. doubt: why it does not
     pass by itself, where that may be the fault of an answer that it uses and that the course's stands in for.
+    without_biases: it could be asked by itself alone, since the learner's attention, which it uses, has none.
     """
 
     assignment: Assignment
@@ -103,6 +105,7 @@ class Entry:
     piece: Piece | None = None
     reason: str = ""
     doubt: str = ""
+    without_biases: bool = False
 
     @property
     def is_own(self) -> bool:
@@ -171,7 +174,8 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
             if entry.piece.uses & refused:
                 continue  # no wonder; the next round says so
             verdict = _judged(trials, entry.exercise, text.text, modules)
-            if not verdict.passed:
+            entry.without_biases = not entry.doubt and lacks_only_attention_biases(verdict)
+            if not (verdict.passed or entry.without_biases):
                 alone = f"it passes by itself, and not beside your other code: {_reason(verdict)}"
                 entry.refuse(entry.doubt or alone)
                 refused.add(entry.exercise.id)
@@ -197,6 +201,16 @@ def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[st
     if modules:
         assignment = replace(assignment, id="assemble", visible_modules=tuple(modules))
     return trials.judge(exercise, [], source, FILE, KEY, assignment)
+
+
+def lacks_only_attention_biases(verdict: Verdict) -> bool:
+    """Whether an answer cannot be asked for one reason: 06.3 takes an attention without biases, chapter 09 sets them.
+
+    Such an answer has passed with the package's attention, and the attention by itself.
+    """
+    seen = [getattr(outcome.got, "result", None) for outcome in verdict.outcomes]
+    troubles = [{each.what for each in one.troubles} for one in seen if isinstance(one, Structure)]
+    return bool(seen) and troubles == [{"attention biases"}] * len(seen)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -237,6 +251,7 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
                 continue
             given = sorted(entry.piece.given)
             said = [f"{each}: {'yours' if each in in_file else 'the package’s'}" for each in given]
+            said += ["judged with the package’s attention, since yours has no biases"] if entry.without_biases else []
             print(f"  ✓ {name}" + (f" (with {', '.join(said)})" if said else ""))
 
 

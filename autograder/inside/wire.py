@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from autograder.inside.handed import HandedModel, Proxy, in_mode, parts_of
+
 MAX_HEADER_BYTES = 4 << 20
 MAX_BODY_BYTES = 64 << 20
 MAX_DEPTH = 8
@@ -48,8 +50,6 @@ DTYPES = {
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-Proxy = Callable[..., Any]
-
 
 class WireError(Exception):
     """A message that is malformed, too large, or of a kind that does not travel."""
@@ -66,46 +66,6 @@ class Opaque:
 
     def __repr__(self) -> str:
         return f"<{self.description}>"
-
-
-class HandedModel(torch.nn.Module):
-    """A model that an exercise hands over, as the answer gets it: its forward is computed where the model is.
-
-    It has a mode, training or evaluation, as any module, and no weights to be seen.
-    parts: name -> what the model hands over of itself (see `_parts`), as attributes.
-    """
-
-    def __init__(self, call: Proxy, training: bool, parts: dict[str, Any] | None = None) -> None:
-        super().__init__()
-        self._call = call
-        self.training = training
-        for name, part in (parts or {}).items():
-            setattr(self, name, part)
-
-    def forward(self, *arguments: Any) -> Any:
-        """What the model makes of the arguments in the mode that this one is in."""
-        return self._call(*arguments, self.training)
-
-
-def _in_mode(model: torch.nn.Module) -> Proxy:
-    """The model as a function whose last argument says whether it is in training mode."""
-
-    def call(*arguments: Any) -> Any:
-        *inputs, training = arguments
-        before = model.training
-        try:
-            with torch.no_grad():
-                return model.train(training is True)(*inputs)
-        finally:
-            model.train(before)
-
-    return call
-
-
-def _parts(model: torch.nn.Module) -> dict[str, Any]:
-    """What a model hands over of itself: the attributes that its `hands` names; a list of layers as a list."""
-    parts = {name: getattr(model, name) for name in getattr(model, "hands", ())}
-    return {name: list(part) if isinstance(part, torch.nn.ModuleList) else part for name, part in parts.items()}
 
 
 def encode(value: Any, proxies: list[Proxy] | None = None) -> bytes:
@@ -281,10 +241,10 @@ class _Encoder:
             fields = self._collection("dict", iter(list(vars(value).items())), depth)
             return {"record": [kind.__module__, kind.__qualname__, fields]}
         if self._proxies is not None and issubclass(kind, torch.nn.Module):
-            self._proxies.append(_in_mode(value))
+            self._proxies.append(in_mode(value))
             number = len(self._proxies) - 1
             self._header -= ROOM
-            return {"model": [number, value.training, self._collection("dict", iter(_parts(value).items()), depth)]}
+            return {"model": [number, value.training, self._collection("dict", iter(parts_of(value).items()), depth)]}
         if self._proxies is not None and callable(value):
             self._proxies.append(value)
             return self._said("proxy", len(self._proxies) - 1)

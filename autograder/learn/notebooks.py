@@ -32,7 +32,7 @@ def source() -> Path:
 
     Raises CourseError where neither has any.
     """
-    for folder in (EXERCISES, PACKED):
+    for folder in (PACKED, EXERCISES):
         if any(folder.glob("*/*.ipynb")):
             return folder
     raise CourseError(

@@ -5,6 +5,7 @@ import functools
 import http.client
 import os
 import secrets
+import shlex
 import socket
 import tempfile
 import threading
@@ -56,6 +57,7 @@ def run(chosen: argparse.Namespace) -> int:
         quiet.settings(Path(place))
         opened, token = notebooks.to_open(folder), secrets.token_hex(16)
         _say("Your notebooks", f"{folder} ({copied})")
+        _say("Your code in one", f"python -m autograder assemble --from {shlex.quote(str(folder))}")
         _say("The book", address or NO_BOOK)
         if address.startswith(LOCAL) and address != SERVED:
             _say("", f"(port {BOOK_PORT} is taken, so links in notebooks lead elsewhere; those in reports are right)")

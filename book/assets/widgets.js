@@ -117,7 +117,7 @@
       const low = points[index][0] > 2.6;
       const node = svg("g", {
         class: "handle", tabindex: 0, role: "button", "data-index": index,
-        "aria-label": `${sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`,
+        "aria-label": `${first === index ? companions.join(", ") : sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`,
         onkeydown: (event) => {
           const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] }[event.key];
           if (!by) return;
@@ -320,6 +320,12 @@
     document.querySelectorAll(".citation-list, .citation").forEach((node) => node.removeAttribute("role"));
   };
 
+  // A formula that is wider than its column scrolls; by key, too.
+  const reachFormulas = () => document.querySelectorAll("div.math").forEach((formula) => {
+    formula.toggleAttribute("tabindex", false);
+    if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+  });
+
   const openForPrint = () => document.querySelectorAll("details").forEach((details) => details.setAttribute("open", ""));
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -327,5 +333,7 @@
     document.querySelectorAll("[data-widget]").forEach((root) => builders[root.dataset.widget](root));
     mendRoles();
     window.addEventListener("beforeprint", openForPrint);
+    const article = document.querySelector("article");
+    if (article) new ResizeObserver(reachFormulas).observe(article);
   });
 })();

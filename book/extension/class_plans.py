@@ -104,8 +104,8 @@ def syllabus(number: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Processor seconds of a submission: the usual chapter, the dearest, and the most that the capstone may take; and
-    what a worker and the writer hold, in MB."""
+    """Seconds of one core for a submission: the usual chapter, the dearest, and the most that the capstone may take;
+    and what a worker and the writer hold, in MB."""
 
     usual: float
     dearest: float
@@ -122,11 +122,13 @@ def costs() -> Costs:
     from autograder import catalogue
 
     whole = json.loads(WHOLE_CLASS.read_text(encoding="utf-8"))
-    usual = whole["processor_seconds"]["ours"] / whole["submissions"]
-    each = [noted["processor_seconds"] for noted in json.loads(EACH_CHAPTER.read_text(encoding="utf-8")).values()]
+    usual = whole["seconds"]["ours"] * whole["cores"] / whole["submissions"]
+    noted = json.loads(EACH_CHAPTER.read_text(encoding="utf-8"))
+    used = {chapter: each["processor_seconds"] for chapter, each in noted.items()}
+    dearest = usual * max(used.values()) / used[whole["assignment"]]  # measured alike, so their ratio holds
     trained = next(assignment for assignment in catalogue.ASSIGNMENTS if assignment.notebook_seconds)
     memory = whole["megabytes_at_the_end"]
-    return Costs(usual, max(usual, *each), trained.notebook_seconds, memory["worker"], memory["writer"])
+    return Costs(usual, dearest, trained.notebook_seconds, memory["worker"], memory["writer"])
 
 
 def cores_for(size: int, seconds: float) -> int:

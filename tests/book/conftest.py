@@ -100,15 +100,8 @@ class Visit:
             self.failures.append(f"{response.status}: {response.url}")
 
     def load(self, url: str) -> "Visit":
-        """Open a page; return when its math is set and its widgets are drawn."""
+        """Open a page; return when its scripts have run."""
         self.page.goto(url)
-        if self.page.locator("script[src*=mathjax]").count():  # a page without math does not load it
-            self.page.wait_for_function("window.MathJax?.startup?.promise !== undefined")
-            self.page.evaluate("MathJax.startup.promise.then(() => true)")
-        self.page.wait_for_function(
-            "document.querySelectorAll('script[type=\"application/vnd.jupyter.widget-view+json\"]').length"
-            " <= document.querySelectorAll('.widget-vbox').length"
-        )
         return self
 
 

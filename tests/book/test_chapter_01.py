@@ -154,6 +154,6 @@ def test_the_gradient_meter_computes_powers(chapter):
 def test_every_written_word_shows_where_it_looked(chapter):
     sentence = json.loads((RECORDED / "alignment.json").read_text(encoding="utf-8"))["sentences"][3]
     for word, row in zip(sentence["target"], sentence["weights"], strict=True):
-        chapter.locator(".widget-vbox button", has_text=word).click()
-        label = chapter.locator(".widget-vbox svg:visible").get_attribute("aria-label")
+        chapter.locator("#W01c").get_by_label(word, exact=True).check()
+        label = chapter.locator("#W01c svg").get_attribute("aria-label")
         assert label.startswith(f"{word} looks at: ") and f"{max(row):.2f}" in label

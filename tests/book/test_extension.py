@@ -45,7 +45,7 @@ def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, readin
     exercises = (*assignment.exercises, *assignment.by_hand)
     assert (solving, points) == (sum(e.minutes for e in exercises), sum(e.points for e in exercises))
     shown = BeautifulSoup(str(book.soup(chapter).select_one("article")), "html.parser")
-    for node in shown.select(".cell, script, mjx-container, .widget"):
+    for node in shown.select(".cell, script, .math, .widget"):
         node.decompose()
     at_least = len(shown.get_text().split()) / 250  # minutes for a fast reader, who skips all code
     assert at_least < reading < 5 * at_least

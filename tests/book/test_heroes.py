@@ -113,9 +113,10 @@ def of_training() -> tuple[Hero, list[str]]:
 def of_writing() -> tuple[Hero, list[str]]:
     steps = [
         Step("<bos>", [("Ho", 0.9), ("Ha", 0.05)], "Ho"),
-        Step("Ho", [("dormito", 0.6), ("chiuso", 0.004)], "dormito"),
+        Step("Ho", [("comprato", 0.6), ("studiato", 0.004)], "comprato"),
+        *[Step(before, [("comprato", 0.004)], "comprato") for before in ["comprato"] * 5],
     ]
-    return time_steps_hero("I slept.", steps), ["0.90", "0.05", "0.60", "< 0.01", "<bos>"]
+    return time_steps_hero("I bought.", steps), ["0.90", "0.05", "0.60", *["< 0.01"] * 6, "<bos>"]
 
 
 def of_translations() -> tuple[Hero, list[str]]:

@@ -132,8 +132,52 @@ def test_every_picture_says_in_words_what_it_shows(book):
 
 def test_frames_stay_under_a_megabyte(book):
     for name in book.pages():
-        states = book.soup(name).select('script[type="application/vnd.jupyter.widget-state+json"]')
-        assert sum(len(state.get_text().encode()) for state in states) < 1_000_000, name
+        frames = book.soup(name).select(".frames")
+        assert sum(len(str(widget).encode()) for widget in frames) < 1_000_000, name
+
+
+def test_every_link_within_the_book_leads_to_a_page_and_a_place_on_it(book):
+    places = {}
+    for path in book.site.rglob("*.html"):
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        ids = {node.get("id") for node in page.select("[id]")} | {node.get("name") for node in page.select("a[name]")}
+        places[path] = ids, [link["href"] for link in page.select("a[href]")]
+    dead = []
+    for path, (_, links) in places.items():
+        for link in links:
+            address, _, place = link.partition("#")
+            if re.match(r"[a-z]+:", address) or link == "#":
+                continue
+            target = (path.parent / address).resolve() if address else path
+            known = places.get(target, (set(), []))[0]
+            if not target.is_file() or (place and target in places and place not in known):
+                dead.append((path.name, link))
+    assert not dead
+
+
+def test_a_page_loads_no_script_before_it_is_read_and_no_file_that_is_not_there(book):
+    for path in book.site.rglob("*.html"):
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        assert all(script.has_attr("defer") or script.has_attr("async") for script in page.select("script[src]")), path
+        assert len(page.select("meta[name=viewport]")) == 1, path
+        assert [link["href"].partition("?")[0].rpartition("/")[2] for link in page.select("link[rel=stylesheet]")] == [
+            "site.css"
+        ]
+        for node in page.select("script[src], link[rel=stylesheet], img[src]"):
+            address = (node.get("src") or node.get("href")).partition("?")[0]
+            assert address.startswith("data:") or (path.parent / address).is_file(), f"{path.name}: {address}"
+
+
+def test_every_icon_of_the_theme_is_drawn(book):
+    drawn = (ROOT / "book" / "assets" / "parts.css").read_text(encoding="utf-8")
+    used = {name for page in book.pages() for name in re.findall(r"\bfa-[a-z-]+", str(book.soup(page)))}
+    assert len(used) > 5
+    assert {name for name in used - {"fa-solid", "fa-lg"} if f".{name}" not in drawn} == set()
+
+
+def test_nothing_is_uploaded_that_no_page_loads(book):
+    uploaded = [path.relative_to(book.site).as_posix() for path in book.site.rglob("*")]
+    assert not [path for path in uploaded if re.search(r"\.map$|/locales/|fontawesome|mathjax|embed\.js", path)]
 
 
 def test_no_page_loads_anything_from_another_server(book):

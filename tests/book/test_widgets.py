@@ -116,22 +116,22 @@ def test_the_matrix_stepper_explains_the_chosen_cell(chapter):
 
 
 def test_the_slider_turns_the_keys_frame_by_frame(chapter):
-    handle = chapter.locator(".noUi-handle")
-    widget = chapter.locator(".widget-vbox", has=handle)
-    assert handle.get_attribute("aria-label") == "turn the keys"
-    captions = [widget.locator(".frame-caption").inner_text()]
+    widget, slider = chapter.locator("#W05c"), chapter.get_by_label("turn the keys")
+    caption = widget.locator("output")
     pictures = [widget.locator("svg").first.inner_html()]
+    expect(caption).to_contain_text("keys turned by 0°")
     for _ in range(6):
-        handle.press("ArrowRight")
-        captions.append(widget.locator(".frame-caption").inner_text())
+        slider.press("ArrowRight")
         pictures.append(widget.locator("svg").first.inner_html())
-    assert captions[0].startswith("keys turned by 0°") and captions[6].startswith("keys turned by 90°")
+    expect(caption).to_contain_text("keys turned by 90°")
+    assert slider.get_attribute("aria-valuetext") == "90 degrees"
     assert len(set(pictures)) == 7
     assert "closed 0.402" in widget.locator("svg").last.get_attribute("aria-label")
 
 
 def test_the_scale_switch_shows_its_three_frames(chapter):
-    widget = chapter.locator(".widget-vbox", has=chapter.locator(".widget-toggle-buttons"))
-    for label, first in [("÷ 1", "1.0000"), ("÷ 8", "0.8808"), ("÷ 64", "0.5622")]:
-        widget.get_by_role("button", name=label).first.click()
+    widget = chapter.locator("#W05d")
+    assert widget.get_by_role("group", name="scores").count() == 1
+    for label, first in [("÷ 1", "1.0000"), ("÷ 8 = √64", "0.8808"), ("÷ 64", "0.5622")]:
+        widget.get_by_label(label, exact=True).check()
         expect(widget.locator("svg")).to_contain_text(first)

@@ -1,7 +1,12 @@
-"""JupyterLab in a process of its own, with settings, history and runtime files that are nobody else's."""
+"""JupyterLab in a process of its own, with settings, history and runtime files that are nobody else's.
+
+`serving` is plain JupyterLab on a folder, `desk` what a learner opens by `python -m autograder learn`.
+"""
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import time
@@ -16,20 +21,7 @@ PATIENCE = 180_000  # milliseconds; a cold import of torch on a busy two-core ma
 @contextmanager
 def serving(home: Path, work: Path) -> Iterator[tuple[str, str]]:
     """Serve the folder `work`, with everything else below `home`; yields the address and the token."""
-    settings = home / "settings"
-    for name, values in {
-        "notebook-extension/tracker": {"windowingMode": "none"},  # every cell is in the page, seen or not
-        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-    }.items():
-        file = settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps(values), encoding="utf-8")
-    folders = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    environment = os.environ | {name: str(home / name.lower()) for name in folders} | {"JUPYTER_PREFER_ENV_PATH": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
-    for name in folders:
-        (home / name.lower()).mkdir()
+    environment, settings = _of_its_own(home)
     log = (home / "log").open("wb")
     options = {
         "ServerApp.ip": "127.0.0.1",
@@ -52,6 +44,51 @@ def serving(home: Path, work: Path) -> Iterator[tuple[str, str]]:
         server.terminate()
         server.wait(timeout=60)
         log.close()
+
+
+@contextmanager
+def desk(home: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """A learner's desk on their folder; yields the address that it prints for the notebook, and all that it prints."""
+    environment, settings = _of_its_own(home)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "-m", "autograder", "learn", str(folder), "--no-browser", "--port", port]
+    settings = {"JUPYTERLAB_SETTINGS_DIR": str(settings), "ATTENTION_BY_HAND_BOOK": "https://book.example"}
+    with (home / "log").open("wb") as log:
+        learning = subprocess.Popen(
+            command, cwd=home, env=environment | settings, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    said: list[str] = []
+    try:
+        for line in learning.stdout:
+            said.append(line)
+            if line.startswith("Ctrl-C"):
+                break
+        _wait_until_running(learning, home)
+        yield re.search(r"http://127\S+token=\w+", "".join(said))[0], said
+    finally:
+        learning.terminate()
+        said += learning.stdout
+        learning.wait(timeout=60)
+
+
+def _of_its_own(home: Path) -> tuple[dict[str, str], Path]:
+    """The environment of a server whose files all lie below `home`, and the folder of its settings."""
+    settings = home / "settings"
+    for name, values in {
+        "notebook-extension/tracker": {"windowingMode": "none"},  # every cell is in the page, seen or not
+        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    }.items():
+        file = settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+    folders = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    environment = os.environ | {name: str(home / name.lower()) for name in folders} | {"JUPYTER_PREFER_ENV_PATH": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    for name in folders:
+        (home / name.lower()).mkdir()
+    return environment, settings
 
 
 def _wait_until_running(server: subprocess.Popen[bytes], home: Path) -> dict:

@@ -1,16 +1,18 @@
-"""A learner with chapter 05 in real JupyterLab and a browser: a wrong answer, a right one, and what the end shows."""
+"""A learner at their desk, in real JupyterLab and a browser: what is there and what is not, a wrong answer, a right
+one, and what the end shows."""
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_server import PATIENCE, ROOT, serving
+from lab_server import PATIENCE, desk
 from playwright.sync_api import Browser, Locator, Page, expect
 
-NOTEBOOK = "self_attention.ipynb"
+from autograder import catalogue
+
+NOTEBOOK = "05_self_attention/self_attention.ipynb"
 
 WRONG = """
 def attention_weights(Q, K):
@@ -69,22 +71,36 @@ def code_cells_before(path: Path, cell_id: str) -> list[str]:
     raise AssertionError(f"{path.name} has no cell {cell_id}")
 
 
+def look_around(page: Page) -> None:
+    """What a newcomer meets: the notebook, and none of a teacher's tools, of solutions, of the news."""
+    expect(page.locator(".jp-DirListing-item")).to_have_count(1, timeout=PATIENCE)
+    expect(page.locator(".lm-MenuBar-itemLabel").filter(has_text="Help")).to_be_visible(timeout=PATIENCE)
+    everything = page.locator("body").inner_text() + page.locator("body").inner_html()
+    for word in ("nbgrader", "Nbgrader", "Formgrader", "Create Assignment", "Validate", "Jupyter news"):
+        assert word not in everything, word
+    page.locator(".jp-BreadCrumbs-home").click()
+    expect(page.locator(".jp-DirListing-item")).to_have_count(len(catalogue.ASSIGNMENTS), timeout=PATIENCE)
+    assert "solutions" not in page.locator(".jp-DirListing").inner_text()
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """JupyterLab serving a copy of the exercise folder. Yields its address, its token and the folder."""
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str], Path]]:
+    """A learner's desk. Yields the address that it prints, all that it prints, and the folder of notebooks."""
     home = tmp_path_factory.mktemp("lab")
-    work = home / "work"
-    shutil.copytree(ROOT / "exercises" / "05_self_attention", work)
-    with serving(home, work) as (address, token):
-        yield address, token, work
+    with desk(home, home / "mine") as (address, said):
+        yield address, said, home / "mine"
 
 
 @pytest.fixture(scope="module")
-def notebook(lab: tuple[str, str, Path], browser: Browser) -> Iterator[LabNotebook]:
+def notebook(lab: tuple[str, list[str], Path], browser: Browser) -> Iterator[LabNotebook]:
     """The notebook, open with a kernel that the tests share."""
-    address, token, work = lab
+    address, _, work = lab
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.goto(f"{address}/lab/tree/{NOTEBOOK}?token={token}", timeout=PATIENCE)
+    page.goto(address, timeout=PATIENCE)
+    expect(page.locator(".jp-Notebook h1").first).to_contain_text("00 Start here", timeout=PATIENCE)
+    look_around(page)
+    page.goto(address.replace("00_start_here/start_here.ipynb", NOTEBOOK) + "&reset", timeout=PATIENCE)
+    expect(page.locator(".jp-Notebook h1").first).to_contain_text("05 Self-attention", timeout=PATIENCE)
     opened = LabNotebook(page, work / NOTEBOOK)
     expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(opened.cells), timeout=PATIENCE)
     # JupyterLab calls a notebook idle also before it has a kernel.
@@ -95,7 +111,9 @@ def notebook(lab: tuple[str, str, Path], browser: Browser) -> Iterator[LabNotebo
     page.close()
 
 
-def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(notebook: LabNotebook, lab: tuple[str, str, Path]) -> None:
+def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(
+    notebook: LabNotebook, lab: tuple[str, list[str], Path]
+) -> None:
     for cell_id in code_cells_before(lab[2] / NOTEBOOK, "attention-weights"):
         printed = notebook.run(cell_id)
         assert "Error" not in printed
@@ -105,6 +123,12 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(notebook: LabNotebo
     report = notebook.run("attention-weights-check")
     assert "✗" in report
     assert "square root of d_k" in report
+    shown = notebook.cell("attention-weights-check")
+    section = shown.get_by_role("link", name='05, "Why divide?"')
+    assert section.get_attribute("href") == "https://book.example/05_self_attention.html#sec-05-why-divide"
+    ink = "element => getComputedStyle(element).color"
+    assert section.evaluate(ink) != shown.locator("td").last.evaluate(ink)
+    assert shown.locator("td").last.evaluate("element => getComputedStyle(element).fontWeight") == "700"
 
     notebook.write("attention-weights", RIGHT)
     notebook.run("attention-weights")
@@ -112,9 +136,24 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(notebook: LabNotebo
     assert "✗" not in report
     assert "✓" in report
 
+    assert "Next: 05.1 attend." in notebook.run("self-attention-progress")
+    notebook.page.keyboard.press("ControlOrMeta+S")
+    stored = lab[2] / NOTEBOOK
+    notebook.page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
+    [output, *_] = next(
+        cell["outputs"]
+        for cell in json.loads(stored.read_text(encoding="utf-8"))["cells"]
+        if cell["id"] == "attention-weights-check"
+    )
+    assert {"text/plain", "text/html"} == output["data"].keys()  # terminals and other viewers read the first
+    assert not re.search("<|stderr", "".join(output["data"]["text/plain"]))
+    assert json.loads((lab[2] / ".progress.json").read_text(encoding="utf-8"))["exercises"].keys() == {
+        "attention-weights"
+    }
+
 
 def test_the_explorer_is_drawn_by_the_learner_s_function_and_a_key_changes_the_picture(
-    notebook: LabNotebook, lab: tuple[str, str, Path]
+    notebook: LabNotebook, lab: tuple[str, list[str], Path]
 ) -> None:
     for cell_id in code_cells_before(lab[2] / NOTEBOOK, "attention-weights"):
         notebook.run(cell_id)

@@ -7,6 +7,8 @@ from drawn import generator, ids, tiny_config
 from transformer_ref.config import TrainingConfig
 from transformer_ref.fast.muon import BatchedMuon
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.shapes import expect_padding_last
+from transformer_ref.training import optimizer as optimizer_module
 from transformer_ref.training.loss import masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
 
@@ -126,3 +128,37 @@ def test_muon_in_batches_goes_on_from_what_torch_s_remembers():
     ours[1].load_state_dict(theirs[1].state_dict())
     assert ours[1].state_dict()["state"].keys() == theirs[1].state_dict()["state"].keys()
     assert ours[1].step(lambda: 7.5) == 7.5
+
+
+# --- an older torch --------------------------------------------------------------------------------------------------
+
+
+def test_without_torch_s_muon_adam_serves_and_muon_is_refused_by_its_setting(monkeypatch):
+    monkeypatch.setattr(optimizer_module, "HAS_MUON", False)
+    with pytest.raises(ValueError, match=r"muon_rate: expected 0 .*, got 0.006: Muon came with torch 2.9, and this is"):
+        build_optimizer(model(), TrainingConfig())
+    assert build_optimizer(model(), TrainingConfig(muon_rate=0.0)).optimizers
+
+
+def test_where_adam_cannot_be_one_kernel_its_steps_are_the_same(monkeypatch):
+    fused, plain = model(), model()
+    torchs = torch.optim.AdamW
+
+    def on_gpus_alone(parameters, **options):
+        if options.pop("fused", False):
+            raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices")
+        return torchs(parameters, **options)
+
+    for network in (fused, plain):
+        backward(network)
+        build_optimizer(network, TrainingConfig(muon_rate=0.0)).step()
+        monkeypatch.setattr(torch.optim, "AdamW", on_gpus_alone)
+    for one, other in zip(fused.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_torch_that_cannot_tell_whether_it_compiles_still_checks_the_padding(monkeypatch):
+    monkeypatch.delattr(torch.compiler, "is_compiling")
+    expect_padding_last("source", torch.tensor([[5, 6, 0]]), 0)
+    with pytest.raises(ValueError, match="a token after it"):
+        expect_padding_last("source", torch.tensor([[5, 0, 6]]), 0)

@@ -53,6 +53,12 @@ def known(broken: Broken) -> Misconception:
 
 
 @pytest.fixture(scope="module")
+def sound() -> str:
+    """A file of the solutions' parts; what is defined again at its end takes their place."""
+    return newcomer.gathered()
+
+
+@pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What `assemble` says of a broken part: of all of them in as few commands as there are mistakes in one exercise."""
     rounds: list[dict[str, Broken]] = []
@@ -75,6 +81,7 @@ def said(tmp_path_factory):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_part_is_left_out_of_the_file_and_its_mistake_is_said(said, name):
     message = known(BROKEN[name]).message
@@ -82,8 +89,7 @@ def test_a_broken_part_is_left_out_of_the_file_and_its_mistake_is_said(said, nam
 
 
 @pytest.mark.parametrize("name", [name for name, broken in BROKEN.items() if broken.trained])
-def test_who_trains_a_file_with_a_broken_part_is_told_which_before_the_first_step(mine, name):
-    text = mine.read_text(encoding="utf-8")
-    broken = OwnCode.of_text("my_transformer.py", f"{text}\n\n\n{known(BROKEN[name]).source}")
+def test_who_trains_a_file_with_a_broken_part_is_told_which_before_the_first_step(sound, name):
+    broken = OwnCode.of_text("my_transformer.py", f"{sound}\n\n\n{known(BROKEN[name]).source}")
     found = remarks(broken, CONFIG)
     assert len(found) == 1 and BROKEN[name].trained in found[0], found

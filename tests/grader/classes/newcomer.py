@@ -5,12 +5,26 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from autograder import __main__ as command_line
 from autograder import catalogue, course
+from autograder.assemble import gather, write
+from autograder.assemble.run import TRANSLATOR
+from autograder.catalogue.exercise import Assignment
 from autograder.prepare import sample_class
 
 MINE = "my_transformer.py"
+
+
+def gathered(answers: Mapping[str, str] | None = None) -> str:
+    """What `assemble` would write of the parts of a translator, without judging them: a second in place of a minute."""
+    pieces = []
+    for assignment in catalogue.ASSIGNMENTS:
+        asked = [name for name in assignment.exercise_ids if name in TRANSLATOR]
+        cells = list(course.code_cells(_notebook(assignment, {**sample_class.solved(assignment), **(answers or {})})))
+        pieces += [gather.piece(cells, assignment, assignment.load(name)) for name in asked]
+    return write.as_file(pieces, len(pieces)).text
 
 
 def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only: bool = False) -> None:
@@ -24,12 +38,9 @@ def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only
         solved = others if only else {**sample_class.solved(assignment), **others}
         if not solved:
             continue
-        notebook = course.read_notebook(course.notebook_path(sample_class.ROOT, "exercises", assignment))
+        notebook = _notebook(assignment, solved)
         left_out = set(assignment.exercise_ids) - set(solved)
         notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] not in left_out]
-        for cell in notebook["cells"]:
-            if cell["cell_type"] == "code" and cell["id"] in solved:
-                cell["source"] = solved[cell["id"]]
         path = course.notebook_path(folder, "exercises", assignment)
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(notebook), encoding="utf-8")
@@ -41,3 +52,12 @@ def assemble(folder: Path) -> str:
     with contextlib.redirect_stdout(said):
         command_line.main(["assemble", "--from", str(folder / "exercises")])
     return said.getvalue()
+
+
+def _notebook(assignment: Assignment, answers: Mapping[str, str]) -> dict[str, Any]:
+    """The released notebook with these answers in their cells."""
+    notebook = course.read_notebook(course.notebook_path(sample_class.ROOT, "exercises", assignment))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and cell["id"] in answers:
+            cell["source"] = answers[cell["id"]]
+    return notebook

@@ -9,8 +9,9 @@ from autograder.catalogue.exercise import Case, Exercise, Misconception, Probe, 
 from autograder.inside import wire
 from autograder.judging.compare import difference, value_difference
 from autograder.judging.diagnose import diagnose
+from autograder.judging.layout import WIDTH
 from autograder.judging.observation import Observation, Outcome, Part
-from autograder.judging.report import WIDTH, render
+from autograder.judging.report import render
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import seen
 

@@ -207,5 +207,5 @@ def test_where_no_book_is_built_there_is_none(site, monkeypatch):
 def test_the_book_is_where_the_nearest_setting_says(monkeypatch, tmp_path, named, set_, package, here, wanted):
     monkeypatch.setenv(address.SETTING, set_)
     monkeypatch.setattr(address, "_of_package", lambda: package)
-    monkeypatch.setattr(address, "PAGES", tmp_path if here else tmp_path / "nowhere")
+    monkeypatch.setattr(address, "PAGE", Path(__file__) if here else tmp_path / "nowhere")
     assert address.book_address(named) == wanted

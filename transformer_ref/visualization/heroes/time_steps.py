@@ -87,8 +87,8 @@ def _candidates(drawing: Drawing, step: Step, wide: float) -> None:
         if chosen:
             drawing.rectangle(0, y, wide, ROW - 4, "none", stroke=INK, radius=5)
         drawing.text(6, y + 11, word, anchor="start", size=12.5, bold=chosen)
-        full = wide - 42
+        full = wide - 46
         drawing.rectangle(5, y + 20, full, 5, GRID, opacity=0.6, radius=2)
         drawing.rectangle(5, y + 20, max(full * share, 1), 5, WEIGHT, radius=2)
         number = f"{share:.2f}" if share >= 0.005 else "< 0.01"
-        drawing.text(wide - 5, y + (21 if share >= 0.005 else 11), number, anchor="end", size=12, bold=chosen)
+        drawing.text(wide - 4, y + 21, number, anchor="end", size=12, bold=chosen)
