@@ -78,10 +78,12 @@
   const errorBoard = (root, told) => {
     let chosen = [told.lengths.length - 1, 0];
     const output = html("div", { "aria-live": "polite", class: "ch12-lines" });
-    const buttons = told.cells.map((row, i) => row.map(([right, all], j) => html("button", {
-      type: "button", disabled: all === 0, "aria-label": `${told.lengths[i]}, rarest word ${told.rarities[j]}: ${right} of ${all} right`,
+    const share = ([right, all]) => (all ? (right / all).toFixed(2).replace(/^0/, "") : "–");
+    const buttons = told.cells.map((row, i) => row.map((cell, j) => html("button", {
+      type: "button", disabled: cell[1] === 0,
+      "aria-label": `${share(cell)}: ${told.lengths[i]}, rarest word ${told.rarities[j]}, ${cell[0]} of ${cell[1]} right`,
       onclick: () => { chosen = [i, j]; draw(); },
-    }, all ? (right / all).toFixed(2).replace(/^0/, "") : "–")));
+    }, share(cell))));
     const draw = () => {
       const [i, j] = chosen, [right, all] = told.cells[i][j];
       buttons.forEach((row, a) => row.forEach((button, b) => button.setAttribute("aria-pressed", String(a === i && b === j))));

@@ -1,4 +1,4 @@
-"""What makes pages light: formulas and pictures without scripts, a theme without what no page uses; the book as a file."""
+"""What makes pages light: formulas and widgets without scripts, a theme without what no page uses; one-file books."""
 
 import subprocess
 import sys
