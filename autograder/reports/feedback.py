@@ -131,7 +131,8 @@ def _waiting(known: Mapping[str, Any]) -> frozenset[str]:
     try:
         with Gradebook(known["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(known["notebook"], known["assignment"], known["student"])
-            return frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade)
+            unread = (grade for grade in notebook.grades if grade.needs_manual_grade and grade.manual_score is None)
+            return frozenset(grade.name for grade in unread)
     except (KeyError, MissingEntry):
         return frozenset()
 
