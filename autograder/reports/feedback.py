@@ -156,8 +156,8 @@ def _of_gradebook(known: Mapping[str, Any]) -> tuple[frozenset[str], datetime | 
     try:
         with Gradebook(known["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(known["notebook"], known["assignment"], known["student"])
-            waiting = frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade)
-            return waiting, notebook.assignment.duedate
+            unread = (grade for grade in notebook.grades if grade.needs_manual_grade and grade.manual_score is None)
+            return frozenset(grade.name for grade in unread), notebook.assignment.duedate
     except (KeyError, MissingEntry):
         return frozenset(), None
 

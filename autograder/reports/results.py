@@ -325,7 +325,9 @@ def _graded(places: CourseDirectory, assignment: Assignment, student: Student, r
 
 
 def _points_by_hand(grade: Any) -> float | None:
-    return None if grade is None or grade.needs_manual_grade else grade.score
+    """None while nobody has read it; what was given stays, though nbgrader asks for another look after a regrade."""
+    unread = grade is None or (grade.needs_manual_grade and grade.manual_score is None)
+    return None if unread else grade.score
 
 
 def _seconds(notebook: NotebookNode) -> Iterator[tuple[str, float]]:
