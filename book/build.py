@@ -10,6 +10,7 @@ A warning is an error: a broken link, a missing picture, an unknown citation, a 
 """
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from publish import publish
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
 STRICT = ["-n", "-W", "--keep-going"]
+PACKAGES, STAMP = ("transformer_ref", "autograder"), "made-of.txt"
 
 
 def jupyter_book_command(work: Path) -> list[str]:
@@ -61,6 +63,21 @@ def plain_sphinx_command(work: Path) -> list[str]:
     ]
 
 
+def made_of() -> str:
+    """Return a digest of the packages that the pages' cells import.
+
+    Executed cells are kept by their own code alone: where what they call has changed, all run again.
+    """
+    files = sorted(
+        path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".js", ".json")
+    )
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
 def quiet_kernel() -> Path:
     """Return a folder for JUPYTER_PATH whose kernel says errors only.
 
@@ -85,8 +102,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     work = BUILD / ("book-plain" if options.plain else "book")
     site = BUILD / ("site-plain" if options.plain else "site")
-    if options.clean:
+    if options.clean or made_of() != _read(work / STAMP):
         shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        (work / STAMP).write_text(made_of(), encoding="utf-8")
     # Sphinx copies these anew and would leave what is no longer there.
     shutil.rmtree(work / "_build" / "html" / "_static", ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)

@@ -1,5 +1,6 @@
 """What book/extension adds to a page: times, numbers of formulas, names of folds, references, predictions."""
 
+import importlib
 import re
 import sys
 import unicodedata
@@ -104,3 +105,17 @@ def test_the_landing_page_and_the_road_name_the_same_chapters_and_questions(book
     published = {int(page[:2]) for page in CHAPTERS}
     assert {place for place, card in cards.items() if card[2]} == published
     assert {place for place, card in cards.items() if card[3] == "open"} == published
+
+
+def test_cells_run_again_where_the_packages_that_they_import_have_changed(tmp_path, monkeypatch):
+    """Executed cells are kept by their own code; the digest is what notices the rest."""
+    monkeypatch.syspath_prepend(str(ROOT / "book"))
+    build = importlib.import_module("build")
+    for package in build.PACKAGES:
+        (tmp_path / package).mkdir()
+    (tmp_path / "transformer_ref" / "a.py").write_text("x = 1\n")
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    before = build.made_of()
+    assert build.made_of() == before
+    (tmp_path / "transformer_ref" / "a.py").write_text("x = 2\n")
+    assert build.made_of() != before
