@@ -1,6 +1,7 @@
 """What tests of several folders share: things made once for all workers, one Chromium, who runs what first; shards."""
 
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -13,11 +14,18 @@ from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-# The groups that take longest, longest first: begun last, one of them would leave the other worker without work.
-LONG = (
-    *("walk", "attacks-bubblewrap", "grade", "test_intake", "sandbox", "attacks-landlock", "sample-class"),
-    *("test_not_checked", "test_two_parts", "test_formgrader"),
-)
+# What takes longest, a group of tests or a file, longest first, with its seconds, roughly, on two cores. Begun last, it
+# would leave the other worker without work; two of them in one shard, the other shards.
+LONG = {
+    "grade": 420, "walk": 230, "attacks-bubblewrap": 175, "test_intake": 150, "test_command_line": 130,
+    "sandbox": 110, "attacks-landlock": 105, "test_own_exercises": 100, "test_pages": 70, "09_blocks": 60,
+    "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50,
+    "sample-class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40,
+    "06_multi_head_attention": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
+    "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,
+    "02_text_to_vectors": 20, "00_start_here": 20, "test_benchmark": 20, "test_formgrader": 20,
+    "05_self_attention": 15, "test_two_parts": 15, "known-encoder-layer": 15,
+}  # fmt: skip
 
 Make = Callable[[Path], object]
 
@@ -39,8 +47,13 @@ def _shares_with_its_module(item: pytest.Item) -> bool:
 
 
 def _place(item: pytest.Item) -> int:
-    names = [mark.args[0] for mark in item.iter_markers("xdist_group")]
-    return min((LONG.index(name) for name in names if name in LONG), default=len(LONG))
+    return list(LONG).index(_together(item)) if _together(item) in LONG else len(LONG)
+
+
+def _together(item: pytest.Item) -> str:
+    """What a test shares a class, a book or a module's fixture with: the name of its group, else of its file."""
+    group = item.get_closest_marker("xdist_group")
+    return [*group.args, *group.kwargs.values()][0] if group else item.path.stem
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +135,16 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def shard(item: pytest.Item, count: int) -> int:
-    """The part that a test belongs to, the same in every process and on every machine."""
-    group = item.get_closest_marker("xdist_group")
-    together = str(group.args or group.kwargs) if group else item.nodeid.partition("::")[0]
-    return zlib.crc32(together.encode()) % count
+    """The part that a test belongs to, the same in every process and on every machine; the long ones are dealt out."""
+    name = _together(item)
+    return _dealt(count).get(name, zlib.crc32(name.encode()) % count)
+
+
+@functools.cache
+def _dealt(count: int) -> dict[str, int]:
+    """What takes long -> its part, each to the part that has least by then."""
+    loads, parts = [0] * count, {}
+    for name, seconds in LONG.items():
+        parts[name] = loads.index(min(loads))
+        loads[parts[name]] += seconds
+    return parts

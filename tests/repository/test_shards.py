@@ -1,6 +1,11 @@
 """`--shard K/N` cuts the suite into parts: each test in exactly one, and what shares a class in the same."""
 
+from importlib.util import module_from_spec, spec_from_file_location
+
 import pytest
+
+from autograder import catalogue
+from autograder.sandbox.backends import BACKENDS
 
 pytest_plugins = ["pytester"]
 FILE = """
@@ -47,3 +52,27 @@ def test_a_part_that_does_not_exist_is_refused_by_name(suite, wrong):
     result = suite.runpytest("--collect-only", "--shard", wrong)
     assert result.ret != 0
     assert any("expected K/N with K from 1 to N" in line for line in result.outlines + result.errlines)
+
+
+@pytest.fixture
+def conftest(root):
+    """The module of the suite's own `conftest.py`, under a name that no other has."""
+    spec = spec_from_file_location("conftest_of_all", root / "tests" / "conftest.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_longest_are_dealt_out_so_that_four_parts_are_within_a_tenth_of_one_another(conftest):
+    loads = [0] * 4
+    for name, part in conftest._dealt(4).items():
+        loads[part] += conftest.LONG[name]
+    assert max(loads) < 1.1 * min(loads), loads
+
+
+def test_what_is_said_to_take_long_exists(root, conftest):
+    files = sorted((root / "tests").rglob("test_*.py"))
+    texts = "".join(path.read_text(encoding="utf-8") for path in files)
+    known = {path.stem for path in files} | {assignment.id for assignment in catalogue.ASSIGNMENTS}
+    known |= {f"known-{name}" for name in catalogue.exercise_ids()} | {f"attacks-{name}" for name in BACKENDS}
+    assert {name for name in conftest.LONG if name not in known and f'xdist_group("{name}")' not in texts} == set()
