@@ -1,9 +1,13 @@
-"""Every answer that the catalogue knows, handed in and graded as a class is: in notebooks, in a sandbox.
+"""Answers that the catalogue knows, handed in and graded as a class is: in notebooks, in a sandbox.
 
-`grade` runs them, which gives what plain nbgrader gives to the last byte (tests/grader/grade/test_grade.py).
+All right ones, and every third wrong one of each exercise: what a wrong one is told does not depend on the road that it
+came by, and test_entries judges every one. `grade` runs them, which gives what plain nbgrader gives to the last byte
+(tests/grader/grade/test_grade.py).
 """
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import graded_class
 import pytest
@@ -14,24 +18,35 @@ from autograder.catalogue.exercise import Assignment, Exercise, Misconception, V
 from autograder.prepare import sample_class
 
 Known = Misconception | Variant
+SHARE = 3
 
 
 def _one_each(assignment: Assignment) -> list[dict[str, Known]]:
     """The n-th known answer of every exercise, wrong ones first, makes the n-th submission: exercise id -> answer."""
     asked = [exercise for exercise in assignment.exercises if not exercise.trained]  # that would take minutes each
-    known = {exercise.id: (*exercise.wrong, *exercise.right) for exercise in asked}
+    known = {exercise.id: (*exercise.wrong[::SHARE], *exercise.right) for exercise in asked}
     longest = max(map(len, known.values()))
     return [{exercise: answers[n] for exercise, answers in known.items() if n < len(answers)} for n in range(longest)]
+
+
+def _cells(assignment: Assignment) -> list[dict[str, str]]:
+    """What each submission holds: once an exercise has no known answer left its solution, then nothing any more."""
+    solution, last = sample_class.solved(assignment), {}
+    submissions = []
+    for answers in _one_each(assignment):
+        left = {each.id for each in assignment.exercises if not each.trained} - set(answers)
+        last |= {exercise: last.get(exercise, -1) + 1 for exercise in left}
+        solved = {name: source for name, source in solution.items() if not last.get(name)}
+        cells = {exercise: answer.source for exercise, answer in answers.items()}
+        submissions.append(solved | cells | dict.fromkeys(assignment.trains, "pass"))
+    return submissions
 
 
 @pytest.fixture(scope="module")
 def graded(request, empty_course) -> Graded:
     course = empty_course(request.param.id, request.param)
-    solution = sample_class.solved(course.assignment)
-    for number, answers in enumerate(_one_each(course.assignment)):
-        cells = {exercise: answer.source for exercise, answer in answers.items()}
-        cells |= dict.fromkeys(course.assignment.trains, "pass")
-        sample_class.submit(course.folder, f"known-{number:02}", solution | cells, course.assignment)
+    for number, cells in enumerate(_cells(course.assignment)):
+        sample_class.submit(course.folder, f"known-{number:02}", cells, course.assignment)
     done = graded_class.grade(course.folder, "--workers", "1", assignment=course.assignment.id)
     assert done.returncode == 0, done.stdout + done.stderr
     return course
@@ -51,12 +66,21 @@ def _handed_in(graded: Graded) -> Iterator[tuple[str, Exercise, Known | None]]:
             yield f"known-{number:02}", exercise, answers.get(exercise.id)
 
 
+def _earned(graded: Graded, student: str) -> dict[str, float]:
+    return _points(graded.folder, graded.assignment.id, student)
+
+
+@cache
+def _points(folder: Path, assignment: str, student: str) -> dict[str, float]:
+    return sample_class.scores(folder, student, catalogue.find_assignment(assignment))
+
+
 @by_assignment
-def test_every_misconception_fails_as_itself(graded):
+def test_a_misconception_fails_as_itself(graded):
     wrongly = []
     for student, exercise, known in _handed_in(graded):
         if isinstance(known, Misconception):
-            points, report = graded.scores(student)[exercise.id], graded.report(student, exercise.id)
+            points, report = _earned(graded, student)[exercise.id], graded.report(student, exercise.id)
             if points >= exercise.points or known.message not in " ".join(report.split()):
                 wrongly.append((exercise.id, known.name, points, report))
     assert not wrongly
@@ -66,13 +90,14 @@ def test_every_misconception_fails_as_itself(graded):
 def test_every_right_variant_earns_everything_whatever_is_wrong_beside_it(graded):
     wrongly = []
     for student, exercise, known in _handed_in(graded):
-        if isinstance(known, Variant) and graded.scores(student)[exercise.id] != exercise.points:
+        if isinstance(known, Variant) and _earned(graded, student)[exercise.id] != exercise.points:
             wrongly.append((exercise.id, known.name, graded.report(student, exercise.id)))
     assert not wrongly
 
 
 @by_assignment
 def test_a_mistake_in_one_exercise_costs_no_other(graded):
-    left = [(student, exercise) for student, exercise, known in _handed_in(graded) if known is None]
+    cells = {f"known-{number:02}": each for number, each in enumerate(_cells(graded.assignment))}
+    left = [(student, e) for student, e, known in _handed_in(graded) if known is None and e.id in cells[student]]
     assert left
-    assert [each for each in left if graded.scores(each[0])[each[1].id] != each[1].points] == []
+    assert [each for each in left if _earned(graded, each[0])[each[1].id] != each[1].points] == []
