@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
+EXECUTED = BUILD / "book" / "_build" / "executed"  # cells that one builder has executed, the other only reads
 STRICT = ["-n", "-W", "--keep-going"]
 NOT_PUBLISHED = shutil.ignore_patterns(".buildinfo*", ".doctrees", "objects.inv.tmp")
 
@@ -52,6 +53,8 @@ def plain_sphinx_command(work: Path) -> list[str]:
         str(BOOK / "plain_sphinx"),
         "-d",
         str(work / "doctrees"),
+        "-D",
+        f"nb_execution_cache_path={EXECUTED}",
         *STRICT,
         str(BOOK),
         str(work / "_build" / "html"),
@@ -82,6 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     site = BUILD / ("site-plain" if options.plain else "site")
     if options.clean:
         shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(EXECUTED, ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)
     environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
