@@ -22,8 +22,9 @@ from publish import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
+EXECUTED = BUILD / "book" / "_build" / "executed"  # cells that one builder has executed, the other only reads
 STRICT = ["-n", "-W", "--keep-going"]
-PACKAGES, STAMP = ("transformer_ref", "autograder"), "made-of.txt"
+PACKAGES, STAMP = ("transformer_ref", "autograder"), BUILD / "made-of.txt"
 
 
 def jupyter_book_command(work: Path) -> list[str]:
@@ -57,6 +58,8 @@ def plain_sphinx_command(work: Path) -> list[str]:
         str(BOOK / "plain_sphinx"),
         "-d",
         str(work / "doctrees"),
+        "-D",
+        f"nb_execution_cache_path={EXECUTED}",
         *STRICT,
         str(BOOK),
         str(work / "_build" / "html"),
@@ -102,10 +105,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     work = BUILD / ("book-plain" if options.plain else "book")
     site = BUILD / ("site-plain" if options.plain else "site")
-    if options.clean or made_of() != _read(work / STAMP):
+    if options.clean:
         shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        (work / STAMP).write_text(made_of(), encoding="utf-8")
+        shutil.rmtree(EXECUTED, ignore_errors=True)
+    if made_of() != _read(STAMP):
+        for each in (BUILD / "book", BUILD / "book-plain"):
+            shutil.rmtree(each, ignore_errors=True)
+        BUILD.mkdir(exist_ok=True)
+        STAMP.write_text(made_of(), encoding="utf-8")
     # Sphinx copies these anew and would leave what is no longer there.
     shutil.rmtree(work / "_build" / "html" / "_static", ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)

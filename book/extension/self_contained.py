@@ -118,7 +118,8 @@ def notice_changes(app: Sphinx, config) -> None:
     recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
     reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
     code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
-    config.nb_execution_cache_path = str(Path(app.outdir).parent / "executed" / code)
+    executed = Path(config.nb_execution_cache_path or Path(app.outdir).parent / "executed")
+    config.nb_execution_cache_path = str(executed / code)
     assets = [*(ROOT / "book" / "assets").rglob("*"), *(ROOT / "transformer_ref" / "pretrained").iterdir()]
     config.course_assets = digest_of([path for path in assets if path.is_file()])
     config.course_extension = digest_of([*(ROOT / "book" / "extension").glob("*.py")])

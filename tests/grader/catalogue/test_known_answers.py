@@ -1,8 +1,6 @@
 """Answers that the catalogue knows, handed in and graded as a class is: in notebooks, in a sandbox.
 
-All right ones, and every third wrong one of each exercise: what a wrong one is told does not depend on the road that it
-came by, and test_entries judges every one. `grade` runs them, which gives what plain nbgrader gives to the last byte
-(tests/grader/grade/test_grade.py).
+`grade` runs them, which gives what plain nbgrader gives to the last byte (tests/grader/grade/test_grade.py).
 """
 
 from collections.abc import Iterator
@@ -18,13 +16,12 @@ from autograder.catalogue.exercise import Assignment, Exercise, Misconception, V
 from autograder.prepare import sample_class
 
 Known = Misconception | Variant
-SHARE = 3
 
 
 def _one_each(assignment: Assignment) -> list[dict[str, Known]]:
     """The n-th known answer of every exercise, wrong ones first, makes the n-th submission: exercise id -> answer."""
     asked = [exercise for exercise in assignment.exercises if not exercise.trained]  # that would take minutes each
-    known = {exercise.id: (*exercise.wrong[::SHARE], *exercise.right) for exercise in asked}
+    known = {exercise.id: (*exercise.wrong, *exercise.right) for exercise in asked}
     longest = max(map(len, known.values()))
     return [{exercise: answers[n] for exercise, answers in known.items() if n < len(answers)} for n in range(longest)]
 
