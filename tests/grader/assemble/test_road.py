@@ -1,15 +1,20 @@
 """A newcomer's road from chapter 00 to the end: every notebook solved, one file of them, a training, a page, a word read."""
 
+import gzip
 import itertools
+import json
+import os
 import runpy
 from pathlib import Path
 
+import newcomer
 import pytest
 from playwright.sync_api import expect
 
 from autograder import catalogue
 from transformer_ref import __main__ as command_line
 from transformer_ref.config import ModelConfig
+from transformer_ref.data.multi30k import FOLDER_VARIABLE
 from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.own_code import PARTS, OwnCode
 
@@ -71,6 +76,20 @@ def test_nothing_is_remarked_of_the_solutions_own_parts(mine):
         sizes = dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=24, max_length=20)
         config = ModelConfig(30, 30, norm_first=norm_first, tie_embeddings=tied, **sizes)
         assert remarks(OwnCode.read(mine), config) == []
+
+
+@pytest.mark.skipif(FOLDER_VARIABLE not in os.environ, reason=f"{FOLDER_VARIABLE} is not set")
+def test_captions_that_people_wrote_are_learned_by_a_file_of_ones_own(tmp_path):
+    (tmp_path / newcomer.MINE).write_text(newcomer.gathered(), encoding="utf-8")
+    for split, language in itertools.product(("train", "val"), ("en", "de")):
+        with gzip.open(Path(os.environ[FOLDER_VARIABLE]) / f"{split}.{language}.gz", "rt", encoding="utf-8") as file:
+            lines = list(itertools.islice(file, 60))  # a few, since a training reads all that it is given
+        (tmp_path / f"{split}.{language}").write_text("".join(lines), encoding="utf-8")
+    files = ["--corpus", "files", "--data-dir", str(tmp_path), "--source", "en", "--target", "de"]
+    command = ["train", "--model", str(tmp_path / newcomer.MINE), "--output", str(tmp_path / "out"), *files, *SMALL]
+    assert command_line.main([*command, "--steps", "30"]) == 0
+    losses = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["curves"]["training"]
+    assert losses[-1][1] < losses[0][1] - 1
 
 
 @pytest.mark.slow
