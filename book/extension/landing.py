@@ -40,7 +40,7 @@ class LiveTranslator(SphinxDirective):
         recorded = json.loads(RECORD.read_text(encoding="utf-8"))["sentences"][0]
         safe = json.dumps(recorded, ensure_ascii=False).replace("<", "\\u003c")
         said = f"{escape(recorded['text'])} → <span lang='it'>{escape(recorded['translation'])}</span>"
-        html = f"""<div class="widget" data-live-translator id="live-translator"><p>{said}</p>
+        html = f"""<div class="widget translated" data-live-translator id="live-translator"><p>{said}</p>
 <script type="application/json">{safe}</script></div>
 <script defer src="_static/live_model.js"></script>
 <script defer src="_static/ch00.js"></script>"""
