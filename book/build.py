@@ -113,8 +113,6 @@ def main(arguments: list[str] | None = None) -> int:
             shutil.rmtree(each, ignore_errors=True)
         BUILD.mkdir(exist_ok=True)
         STAMP.write_text(made_of(), encoding="utf-8")
-    # Sphinx copies these anew and would leave what is no longer there.
-    shutil.rmtree(work / "_build" / "html" / "_static", ignore_errors=True)
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)
     environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode

@@ -14,7 +14,7 @@ import tinycss2
 # Sphinx's own records, source maps, translations of search, and libraries that no page loads.
 NOT_PUBLISHED = shutil.ignore_patterns(
     *(".buildinfo*", ".doctrees", "objects.inv.tmp", "*.map", "locales", "*webpack-macros.html"),
-    *("fontawesome.js*", "mathjax", "sphinx-thebe.*", "VENDORED.json", "*.png.svg"),
+    *("fontawesome*", "mathjax", "embed.js*", "sphinx-thebe.*", "VENDORED.json", "*.png.svg"),
 )
 SHEET = re.compile(r'[ \t]*<link\b[^>]*href="(?P<file>[^"?]+\.css)[^"]*"[^>]*>\n?')
 WORD = re.compile(r"[A-Za-z_][\w-]*")

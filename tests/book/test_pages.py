@@ -113,6 +113,8 @@ def test_every_decimal_in_the_prose_was_computed_or_quoted_on_the_page(book, cha
     known = [float(number) for number in numbers_in(shown)]
     for node in page.select(".cell, table.docutils, .widget, script, .references"):
         node.decompose()
+    for formula in page.select("math"):  # 0.9 to the power of 49 is not 0.949
+        formula.replace_with(formula.get_text(" "))
     unknown = []
     for number in numbers_in(page.get_text()):
         digits = len(number.split(".")[1])
