@@ -17,6 +17,7 @@ NOT_PUBLISHED = shutil.ignore_patterns(
     *("fontawesome*", "mathjax", "embed.js*", "sphinx-thebe.*", "VENDORED.json", "*.png.svg"),
 )
 SHEET = re.compile(r'[ \t]*<link\b[^>]*href="(?P<file>[^"?]+\.css)[^"]*"[^>]*>\n?')
+IMPORT = re.compile(r"""@import\s+(?:url\()?["']?(?P<file>[^"')\s]+\.css)["']?\)?\s*;""")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 MARKED = re.compile(r"""\b(?:class|id)\s*=\s*["']([^"']*)|<script\b[^>]*>([^<]+)""")
 NAMED = re.compile(r"[.#](-?[A-Za-z_][\w-]*)")
@@ -67,7 +68,7 @@ def one_link(page: str, version: str) -> str:
 
 
 def at_home(sheet: Path, home: Path) -> str:
-    """Return a sheet's text with its addresses as they read from the folder `home`."""
+    """Return a sheet's text, with the sheets that it imports, and with its addresses as they read from `home`."""
 
     def moved(address: re.Match) -> str:
         if address[2].startswith(("data:", "#", "http")):
@@ -76,7 +77,8 @@ def at_home(sheet: Path, home: Path) -> str:
         return f"url({address[1]}{relative(sheet.parent / path.partition('?')[0], home)}{mark}{rest}{address[1]})"
 
     text = sheet.read_text(encoding="utf-8")
-    return re.sub(r"""url\((["']?)(.*?)\1\)""", moved, text)
+    imported = [at_home(sheet.parent / named["file"], home) for named in IMPORT.finditer(text)]  # they stand in front
+    return "".join([*imported, re.sub(r"""url\((["']?)(.*?)\1\)""", moved, IMPORT.sub("", text))])
 
 
 def relative(path: Path, folder: Path) -> str:

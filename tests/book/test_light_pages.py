@@ -62,6 +62,14 @@ def test_a_rule_stays_where_all_that_it_requires_is_on_some_page(book_code):
     assert prune("h1 { a: b } [data-theme=dark] { c: d }", words).count("{") == 2
 
 
+def test_an_imported_sheet_stands_in_front_and_every_address_is_moved_once(book_code, tmp_path):
+    (tmp_path / "styles").mkdir()
+    (tmp_path / "basic.css").write_text("a { background: url(file.png) }")
+    (tmp_path / "styles" / "theme.css").write_text('@import "../basic.css";\nb { background: url("x.png") }')
+    joined = book_code[3].at_home(tmp_path / "styles" / "theme.css", tmp_path)
+    assert "".join(joined.split()) == 'a{background:url(file.png)}b{background:url("styles/x.png")}'
+
+
 def test_a_page_keeps_the_scripts_that_it_needs_and_runs_none_before_it_is_read(book_code):
     lighten = book_code[0].lighten
     scripts = "".join(f'<script src="_static/{name}"></script>' for name in ("clipboard.min.js", "doctools.js"))
