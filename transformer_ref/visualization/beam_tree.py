@@ -38,11 +38,11 @@ def beam_tree(branches: Sequence[Branch]) -> Drawing:
     alt = "A tree of beginnings, from left to right. " + " ".join(f"{fate}: {words}." for fate, words in told.items())
     drawing = Drawing(LEFT + STEP * deepest, bottom + 16, alt)
     for branch in branches:
-        x, y = places[branch.words]
+        (x, y), word = places[branch.words], branch.words[-1]
         if len(branch.words) > 1:
             before, height = places[branch.words[:-1]]
             drawing.line(before + WIDE, height, x, y, GRID if branch.fate == "cut" else INK)
-        _node(drawing, x, y, f"{branch.words[-1]}  {branch.probability:.2f}", branch.fate)
+        _node(drawing, x, y, f"{word}  {branch.probability:.2f}", branch.fate)
     for place, fate in enumerate(FATES):
         _node(drawing, LEFT + STEP * place, bottom, fate, fate)
     return drawing
