@@ -26,7 +26,7 @@ WORKED_EXAMPLES = {
         r"d +512 +std 22\.6 ",
     ],
     "the printed table": [r"4 cells right, 12 wrong", r"\(0, 2\): 8 cells right", r"mirror image: False"],
-    "cosines, not scores": [r"cosine +1\.000 +0\.707 +-1\.000"],
+    "cosines, not scores": [r"cosine +1\.000 +0\.707 +[-−]1\.000"],
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from graded_course import Graded
 
 from autograder.catalogue.exercise import Assignment
+from autograder.judging import remembered
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
@@ -20,6 +21,16 @@ SECRET = bytes(range(32))  # of every class here, so that each run asks the same
 def sandbox_or_trust():
     """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
     sample_class.trust_where_nothing_isolates()
+
+
+@pytest.fixture(autouse=True)
+def what_checks_earn_here_is_not_remembered(tmp_path, monkeypatch):
+    """A check that runs in the repository itself would leave what it earned for the next test, and for the next run."""
+    place = remembered.place
+    here = sample_class.ROOT
+    monkeypatch.setattr(
+        remembered, "place", lambda start=None: place(start) if start or Path.cwd() != here else tmp_path
+    )
 
 
 @pytest.fixture(autouse=True)
