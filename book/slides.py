@@ -28,7 +28,7 @@ DECK = """
     return heading?.textContent.trim() ?? "";
   };
   const found = document.querySelectorAll(".bd-article .cell_output svg.drawing[aria-label], .cell_output img[alt]");
-  const figures = [...found].filter((figure) => !figure.closest(".widget, .jupyter-widgets")); // those that stand still
+  const figures = [...found].filter((figure) => !figure.closest(".widget, .for-phone")); // those that stand still
   const slides = figures.map((figure, place) => {
     const slide = document.createElement("section"), heading = document.createElement("h1");
     const holder = document.createElement("figure"), caption = document.createElement("figcaption");
