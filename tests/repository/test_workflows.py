@@ -1,10 +1,16 @@
 """The workflows parse, name jobs, and call only make targets that exist."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 WORKFLOWS = ["site", "tests", "links"]
 
@@ -54,8 +60,10 @@ def test_the_weekly_jobs_never_block(root: Path) -> None:
 
 
 def test_the_tests_run_on_the_oldest_the_locked_and_the_newest_torch(root: Path) -> None:
-    oldest = re.search(r'"torch>=([\d.]+)', (root / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    grading = " ".join(project["optional-dependencies"]["grading"])  # a learner alone needs less
     matrix = parsed(root, "tests")["jobs"]["torch"]["strategy"]["matrix"]["torch"]
+    oldest = re.search(r"torch>=([\d.]+)", grading)
     assert oldest is not None
     assert set(matrix) == {f"torch=={oldest.group(1)}.*", "locked", "newest"}
 
