@@ -99,7 +99,8 @@ def still_controls(page):
     still = []
     controls = [each for kind in CONTROLS for each in page.locator(kind).all()]
     for control in controls:
-        if not control.is_visible() or control.is_disabled() or control.evaluate("(node, quiet) => node.matches(quiet)", QUIET):
+        quiet = control.evaluate("(node, quiet) => node.matches(quiet)", QUIET)
+        if quiet or not control.is_visible() or control.is_disabled():
             continue
         widget = control.locator("xpath=ancestor::*[contains(concat(' ', @class, ' '), ' widget ')][1]")
         before = widget.evaluate(SHOWN)
