@@ -108,7 +108,10 @@ def test_the_same_function_by_another_name_is_taken():
         return x * (1 + torch.erf(x / 2**0.5)) / 2
 
     theirs = nn.Transformer(12, 3, 2, 1, 20, batch_first=True, activation=error_function, dtype=torch.float64)
-    load_torch_transformer(tiny_model(8, last_norm=True, activation="gelu"), theirs)
+    model = tiny_model(8, last_norm=True, activation="gelu")
+    before = [parameter.clone() for parameter in model.parameters()]
+    load_torch_transformer(model, theirs)
+    assert not all(old.equal(new) for old, new in zip(before, model.parameters(), strict=True))
 
 
 def refused_and_unmoved(model, theirs, message):
