@@ -12,6 +12,7 @@ CONTENTS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
 PAGES = re.findall(r"^\s*(?:- file|root): (\S+)", CONTENTS, re.MULTILINE)
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 FOCUS = {"runOnly": ["scrollable-region-focusable"]}  # looked at while formulas have their widths
+VIEW = {"runOnly": ["color-contrast", "target-size"]}  # what depends on layout and color together
 # Highlighted code is thousands of words in a dozen colors, and formulas are of one: axe looks at each kind once.
 SHORTEN = """() => {
   const seen = new Set();
@@ -61,11 +62,13 @@ def test_a_page_works_for_everyone_light_and_dark_wide_and_narrow(address, visit
     narrow(page)
     found += too_wide(page) + accessibility(page, FOCUS)
     page.evaluate(SHORTEN)
+    found += accessibility(page, VIEW)
     page.set_viewport_size(WIDE)
     found += accessibility(page)
-    narrow(page)
     page.emulate_media(color_scheme="dark")
-    color(page, "dark")  # wide in light and narrow in dark: each layout and each color is seen
+    color(page, "dark")
+    found += accessibility(page, VIEW)
+    narrow(page)
     found += accessibility(page)
     assert found + seen.failures == []
 
