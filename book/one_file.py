@@ -91,11 +91,16 @@ def print_book(site: Path, target: Path, pages: list[str] | None = None) -> Path
 
 
 def in_one_piece(site: Path, pages: list[str]) -> str:
-    """Return one page with the articles of all these pages, whose links lead within it."""
+    """Return one page with the articles of all these pages, whose links lead within it.
+
+    Folded code whose result is seen without it, such as a picture's, is left out.
+    """
     soups = {page: BeautifulSoup((site / f"{page}.html").read_text(encoding="utf-8"), "html.parser") for page in pages}
     articles = {page: soup.select_one("article") for page, soup in soups.items()}
     seen = collections.Counter(node["id"] for article in articles.values() for node in article.select("[id]"))
     for page, article in articles.items():
+        for folded in article.select("details.hide:not(:has(.cell_output))"):
+            folded.decompose()  # code that draws or imports; on paper half of the pages would be such code
         article["id"] = page
         for node in article.select("[id]"):
             node["id"] = name_in_one_piece(page, node["id"], seen)

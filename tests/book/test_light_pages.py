@@ -99,6 +99,7 @@ def test_a_page_is_printed_behind_a_title_page_and_links_within_the_whole(book, 
     whole = book_code[2].in_one_piece(book.site, pages)
     assert 'href="#00_start_here"' in whole and whole.count("<h1") == 3
     assert whole.count(' id="00_start_here"') == 1
+    assert "How this picture is drawn" not in whole and "The picture as text" in whole
     code = "import sys; from pathlib import Path; from one_file import print_book; "
     code += "print_book(Path(sys.argv[1]), Path(sys.argv[2]), ['references'])"
     command = [sys.executable, "-c", code, str(book.site), str(tmp_path / "book.pdf")]
