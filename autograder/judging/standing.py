@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.catalogue.sections import chapter_title
 from autograder.judging import layout, remembered
 from autograder.judging.remembered import Entry, Notebooks
 
@@ -142,7 +143,7 @@ def _names(exercise_id: str) -> tuple[str, str]:
 
 def _title(assignment: Assignment) -> str:
     number = assignment.id[:2] if assignment.id[:2].isdigit() else ""
-    return f"{number} {assignment.notebook.replace('_', ' ').capitalize()}".strip()
+    return f"{number} {chapter_title(number) or assignment.notebook.replace('_', ' ').capitalize()}".strip()
 
 
 def _exercise(exercise: Exercise, known: Known, assignment: Assignment) -> Row:

@@ -153,6 +153,16 @@ def test_a_table_on_a_page_and_the_same_table_printed_say_the_same_words_and_num
     assert page.get_text(" ").replace("−", "-").split() == repr(table).split()
 
 
+def test_a_column_has_digits_of_its_own_and_a_cell_may_be_words():
+    table = Table([[1_234.0, 0.5, "near <eos>"]], ["r"], ["steps", "loss", "writes"], "mixed", digits=[0, 2, 0], signed=True)
+    assert repr(table).split() == ["mixed", "steps", "loss", "writes", "r", "1,234", "0.50", "near", "<eos>"]
+    cells = drawn(table).select("tbody td")
+    assert [cell.get_text() for cell in cells] == ["1,234", "0.50", "near <eos>"]
+    assert cells[2]["class"] == ["words"] and "style" not in cells[2].attrs
+    with pytest.raises(ValueError, match="digits: expected one number, or 3, got"):
+        Table([[1.0, 2.0, 3.0]], ["r"], list("abc"), "too few", digits=[1, 2])
+
+
 def test_a_screen_reader_hears_title_row_and_column_of_every_number_and_the_sum_of_shares():
     page = drawn(Table([[0.25, 0.75], [1.0, 0.0]], WORDS, WORDS, "A, the <weights>", shares=True, asking=True))
     assert page.caption.get_text() == "A, the <weights>"

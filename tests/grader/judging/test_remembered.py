@@ -56,8 +56,8 @@ def test_a_later_session_knows_what_an_earlier_one_earned(chapter):
     save(chapter, WEIGHTS)
     assert (chapter.parent / PROGRESS).is_file()
     text = said()
-    assert line(text, "attention-weights").endswith("8 of 8") and "05 Self attention: 8 of 30 points" in text
-    assert line(text, "Self attention").endswith("1 of 6") and "Next: 05.1 attend." in text
+    assert line(text, "attention-weights").endswith("8 of 8") and "05 Self-attention: 8 of 30 points" in text
+    assert line(text, "Self-attention").endswith("1 of 6") and "Next: 05.1 attend." in text
 
 
 def test_code_that_has_changed_since_counts_no_longer_in_the_kernel_or_in_the_saved_notebook(chapter):
@@ -66,7 +66,7 @@ def test_code_that_has_changed_since_counts_no_longer_in_the_kernel_or_in_the_sa
     save(chapter, changed)
     for text in (said(), said({}, cell(changed))):
         assert "by code that has changed since: check it again" in line(text, "attention-weights")
-        assert line(text, "Self attention").endswith("0 of 6")
+        assert line(text, "Self-attention").endswith("0 of 6")
     assert line(said({}, cell(WEIGHTS)), "attention-weights").endswith("8 of 8")  # what the kernel holds goes first
 
 
@@ -79,7 +79,7 @@ def test_comments_and_layout_are_no_change_of_code(chapter):
 def test_an_answer_that_fails_later_is_no_longer_solved(chapter):
     for points in (8.0, 3.0):
         remembered.note("attention-weights", points, 8.0, cell(WEIGHTS))
-    assert line(said(), "attention-weights").endswith("3 of 8") and line(said(), "Self attention").endswith("0 of 6")
+    assert line(said(), "attention-weights").endswith("3 of 8") and line(said(), "Self-attention").endswith("0 of 6")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_finished_notebook_names_the_next_and_a_finished_course_says_so(chapte
 
     mine = list(catalogue.find_assignment(CHAPTER).exercise_ids)
     finish(mine)
-    assert "Next: the notebook 06 Multi head attention." in said()
+    assert "Next: the notebook 06 Multi-head attention." in said()
     finish([*mine, *(each for each in catalogue.exercise_ids() if each != "dot-product")][:-1])
     finish(catalogue.exercise_ids())
     assert said().endswith("That is all of it.")
