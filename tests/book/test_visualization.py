@@ -154,7 +154,8 @@ def test_a_table_on_a_page_and_the_same_table_printed_say_the_same_words_and_num
 
 
 def test_a_column_has_digits_of_its_own_and_a_cell_may_be_words():
-    table = Table([[1_234.0, 0.5, "near <eos>"]], ["r"], ["steps", "loss", "writes"], "mixed", digits=[0, 2, 0], signed=True)
+    names = ["steps", "loss", "writes"]
+    table = Table([[1_234.0, 0.5, "near <eos>"]], ["r"], names, "mixed", digits=[0, 2, 0], signed=True)
     assert repr(table).split() == ["mixed", "steps", "loss", "writes", "r", "1,234", "0.50", "near", "<eos>"]
     cells = drawn(table).select("tbody td")
     assert [cell.get_text() for cell in cells] == ["1,234", "0.50", "near <eos>"]

@@ -26,6 +26,7 @@ _STYLE = f"""
 .of-numbers.of-numbers thead th {{ text-align: center; vertical-align: bottom; }}
 .of-numbers.of-numbers tbody th {{ text-align: left; white-space: nowrap; }}
 .of-numbers.of-numbers td {{ border-radius: 3px; text-align: center; min-width: 3.4em; white-space: nowrap; }}
+.of-numbers.of-numbers td.words {{ white-space: normal; }}
 .of-numbers.of-numbers td.share {{ color: {_SHADED_INK};
   background: color-mix(in srgb, {WEIGHT} calc(var(--of) * 1%), {PAPER}); }}
 .of-numbers.of-numbers td.full {{ color: #fff; }}
@@ -72,8 +73,10 @@ class Table:
     """A table of numbers under a title: shaded cells on a page, aligned text in a terminal.
 
     numbers: anything that gives rows of numbers (a list, an array, a tensor).
+        A cell may be words instead: text is shown as it is, and never shaded.
     rows, columns: the word before each row and above each column.
     title: what the numbers are; a screen reader says it first.
+    digits: after the point, of all numbers or of each column's.
     shares: every row is one whole that is shared out, such as attention weights: cells are shaded on the scale from 0
         to 1 that all figures use, and a last column holds the row's sum.
     shaded: True, or the words of the rows or columns, whose numbers are shares from 0 to 1 by themselves.
@@ -86,12 +89,12 @@ class Table:
 
     def __init__(
         self,
-        numbers: Sequence[Sequence[float]],
+        numbers: Sequence[Sequence[float | str]],
         rows: Sequence[str],
         columns: Sequence[str],
         title: str,
         *,
-        digits: int = 3,
+        digits: int | Sequence[int] = 3,
         shares: bool = False,
         shaded: bool | Collection[str] = False,
         signed: bool = False,
@@ -103,7 +106,8 @@ class Table:
             raise ValueError(f"title: expected words that say what the numbers are, got {title!r}")
         self.numbers = _fitting(numbers, rows, columns)
         self.rows, self.columns, self.title, self.note = list(rows), list(columns), title, note
-        self.digits, self.sums, self.signed, self.asking = digits, shares, signed, asking
+        self.digits = _of_columns(digits, len(self.columns))
+        self.sums, self.signed, self.asking = shares, signed, asking
         self.masked = [[bool(hides) for hides in row] for row in masked] if masked is not None else None
         named = set() if isinstance(shaded, bool) else set(shaded)
         if named - {*self.rows, *self.columns}:
@@ -113,7 +117,7 @@ class Table:
             for row in self.rows
         ]
         for shades, values in zip(self._shaded, self.numbers, strict=True):
-            outside = [value for shade, value in zip(shades, values, strict=True) if shade and not _is_share(value)]
+            outside = [each for shade, each in zip(shades, values, strict=True) if shade and not _is_share(each)]
             if outside:
                 raise ValueError(f"numbers: expected shares from 0 to 1 in {title!r}, got {outside[0]}")
 
@@ -135,25 +139,25 @@ class Table:
     def _row(self, place: int) -> str:
         """Return one row of the table on the page."""
         numbers = self.numbers[place]
-        cells = [f"<td{self._look(place, column)}>{self._shown(value)}</td>" for column, value in enumerate(numbers)]
+        shown = [_shown(value, digits) for value, digits in zip(numbers, self.digits, strict=True)]
+        cells = [f"<td{self._look(place, column)}>{escape(text)}</td>" for column, text in enumerate(shown)]
         if self.sums:
-            cells.append(f'<td class="sum">{self._shown(sum(numbers))}</td>')
+            cells.append(f'<td class="sum">{_shown(_total(numbers), self.digits[0])}</td>')
         return f'<tr><th scope="row">{escape(self.rows[place])}</th> {" ".join(cells)}</tr>'
-
-    def _shown(self, value: float) -> str:
-        """Return a number with a real minus sign, which is read aloud."""
-        return f"{value:.{self.digits}f}".replace("inf", "∞").replace("-", "−")
 
     def _look(self, row: int, column: int) -> str:
         """Return the attributes that shade one cell."""
         if self.masked is not None and self.masked[row][column]:
             return ' class="masked"'
         value = self.numbers[row][column]
+        if isinstance(value, str):
+            return ' class="words"'
         if self._shaded[row][column]:
             full = " full" if value >= WHITE_INK_FROM else ""
             return f' class="share{full}" style="--of:{100 * min(max(value, 0.0), 1.0):.1f}"'
         if self.signed and math.isfinite(value):
-            largest = max((abs(number) for row in self.numbers for number in row if math.isfinite(number)), default=0)
+            numbers = [number for row in self.numbers for number in row if not isinstance(number, str)]
+            largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0)
             side = "above" if value >= 0 else "below"
             return f' class="{side}" style="--of:{STRONGEST * abs(value) / (largest or 1):.1f}"'
         return ""
@@ -188,22 +192,49 @@ def score_table(
     return Table(scores, words, columns, title, digits=digits, signed=True, asking=True, note=note)
 
 
-def _is_share(value: float) -> bool:
-    """Return whether a number can be a share; one that is not a number has no shade and is let through."""
-    return math.isnan(value) or -1e-6 <= value <= 1 + 1e-6
+def _is_share(value: float | str) -> bool:
+    """Return whether a number can be a share; words and what is not a number have no shade and are let through."""
+    return isinstance(value, str) or math.isnan(value) or -1e-6 <= value <= 1 + 1e-6
 
 
-def _fitting(numbers: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str]) -> list[list[float]]:
-    """Return the numbers as lists; raise where there is not one for each pair of words."""
-    table = [[float(number) for number in row] for row in numbers]
+def _fitting(
+    numbers: Sequence[Sequence[float | str]], rows: Sequence[str], columns: Sequence[str]
+) -> list[list[float | str]]:
+    """Return the cells as lists; raise where there is not one for each pair of words."""
+    table = [[cell if isinstance(cell, str) else float(cell) for cell in row] for row in numbers]
     if len(table) != len(rows) or any(len(row) != len(columns) for row in table):
         raise ValueError(f"numbers: expected {len(rows)} x {len(columns)} numbers for these words, got {table}")
     return table
 
 
-def _text(table: list[list[float]], rows: list[str], columns: list[str], digits: int, sums: bool) -> str:
+def _of_columns(digits: int | Sequence[int], columns: int) -> list[int]:
+    """Return how many digits each column has; raise where there is not one number for each."""
+    each = [digits] * columns if isinstance(digits, int) else list(digits)
+    if len(each) != columns:
+        raise ValueError(f"digits: expected one number, or {columns}, got {each}")
+    return each
+
+
+def _total(row: Sequence[float | str]) -> float:
+    return sum(cell for cell in row if not isinstance(cell, str))
+
+
+def _shown(cell: float | str, digits: int) -> str:
+    """Return a cell as a page shows it, a number with a real minus sign, which is read aloud."""
+    return cell if isinstance(cell, str) else f"{cell:,.{digits}f}".replace("inf", "∞").replace("-", "−")
+
+
+def _text(
+    table: list[list[float | str]], rows: list[str], columns: list[str], digits: int | Sequence[int], sums: bool
+) -> str:
     heads = [*columns, "sum"] if sums else columns
-    texts = [[f"{number:.{digits}f}" for number in ([*row, sum(row)] if sums else row)] for row in table]
+    each = [*_of_columns(digits, len(columns)), 0]
+    each[-1] = each[0]  # of the sum
+    full = [[*row, _total(row)] if sums else row for row in table]
+    texts = [
+        [cell if isinstance(cell, str) else f"{cell:,.{digits}f}" for cell, digits in zip(row, each, strict=False)]
+        for row in full
+    ]
     first = max(len(word) for word in rows)
     widths = [max(len(head), *(len(row[column]) for row in texts)) for column, head in enumerate(heads)]
     lines = [(" " * first, heads), *zip((word.ljust(first) for word in rows), texts, strict=True)]

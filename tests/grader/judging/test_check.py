@@ -247,7 +247,7 @@ def test_progress_lists_every_exercise_of_the_notebook_and_says_what_is_next(run
     check_module.progress()
     head, *lines = capsys.readouterr().out.splitlines()
     ids = list(catalogue.find_assignment("05_self_attention").exercise_ids)
-    assert head.startswith("05 Self attention: ") and head.endswith("of 30 points")
+    assert head.startswith("05 Self-attention: ") and head.endswith("of 30 points")
     mine, course_, chapters = lines[: len(ids)], lines[len(ids)], lines[len(ids) + 1 : -1]
     assert [line.strip(" ✓·").split()[1] for line in mine] == ids
     assert [line[2] for line in mine] == [{"attention-weights": "✓", "project": "·"}.get(name, " ") for name in ids]
