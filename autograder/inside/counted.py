@@ -4,9 +4,7 @@ Torch tells of each operation what goes in and what comes out (dispatch mode). A
 makes nothing. It decides nothing, and what is computed without torch is not seen.
 """
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -44,17 +42,10 @@ class Made(TorchDispatchMode):
 Made.__torch_dispatch__ = Made._pass_on
 
 
-def eager() -> AbstractContextManager:
-    """Inside the `with` what was compiled by torch.compile runs as it was written, since operations are to be seen."""
-    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # torch 2.6 has it
-        return torch.compiler.set_stance("force_eager")
-    return nullcontext()
-
-
 def while_running(function: Callable, *arguments: Any) -> tuple[Any, Made]:
     """What the function returns, without gradients, and what it made."""
     made = Made()
-    with torch.no_grad(), eager(), made:
+    with torch.no_grad(), made:
         result = function(*arguments)
     return result, made
 

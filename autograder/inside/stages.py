@@ -163,8 +163,7 @@ class Growth:
         def staged(Q: Tensor, K: Tensor, V: Tensor, *more: Any) -> Any:
             n = K.shape[-2]
             if n < self.LONG:
-                with counted.eager():
-                    return answered(function, Q, K, V, *more)
+                return answered(function, Q, K, V, *more)
             half = (each[..., : n // 2, :].clone() for each in (Q, K, V))
             _, first = counted.while_running(answered, function, *half, *more)
             result, whole = counted.while_running(answered, function, Q, K, V, *more)
@@ -188,8 +187,7 @@ class Reading:
                 return self._gradients(function, blocks)
             read = _Read(blocks)
             if len(blocks) < self.MANY:
-                with counted.eager():
-                    return answered(function, read)
+                return answered(function, read)
             result, made = counted.while_running(answered, function, read)
             return {"result": result, "largest": made.largest, "again": sum(times > 1 for times in read.times)}
 
@@ -198,8 +196,7 @@ class Reading:
     @staticmethod
     def _gradients(function: Callable, blocks: list) -> dict[str, Any]:
         leaves = [tuple(part.clone().requires_grad_(True) for part in block) for block in blocks]
-        with counted.eager():
-            result = answered(function, [tuple(block) for block in leaves])
+        result = answered(function, [tuple(block) for block in leaves])
         flat = [part for block in leaves for part in block]
         found: list[Any] = [None] * len(flat)
         if isinstance(result, Tensor) and result.requires_grad and result.numel():
