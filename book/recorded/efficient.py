@@ -2,9 +2,9 @@
 
     python -m book.recorded.efficient
 
-One thread of the processor, and the time that it works, so that other programs on the machine cost little; the least of
-nine rounds. The reader's own machine is measured by `python -m transformer_ref.beyond.measure`. Two minutes of one quiet
-core.
+One thread of the processor, and the time that it works, so that other programs on the machine cost little; the least
+of nine rounds. The reader's own machine is measured by `python -m transformer_ref.beyond.measure`. Three minutes of one
+quiet core.
 """
 
 import time

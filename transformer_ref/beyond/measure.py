@@ -176,8 +176,8 @@ def measure(
     """Return times and bytes of every way at 64, 128, ... up to `longest` tokens.
 
     longest: at least 64. repeats: rounds, of which the least time counts. room: GiB that the table may take; beyond it
-    its numbers are None. clock: `time.process_time` counts what this process computes, whatever runs beside it, but adds
-    up its threads. tell: called with a line after each length. Raises ValueError for a shorter `longest`.
+    its numbers are None. clock: `time.process_time` counts what this process computes, whatever runs beside it, but it
+    adds up its threads. tell: called with a line after each length. Raises ValueError for a shorter `longest`.
     """
     if longest < SHORTEST:
         raise ValueError(f"longest: expected at least {SHORTEST} tokens, got {longest}")
