@@ -46,6 +46,7 @@ TERMS = {  # what people look for -> the chapter whose section comes first
     "label smoothing": "10",
     "beam": "11",
     "capstone": "12",
+    "linear attention": "16",
 }
 
 pytestmark = pytest.mark.browser
