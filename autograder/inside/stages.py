@@ -4,7 +4,7 @@ Gradients flow through a model that is to be trained, so it has to be here. A st
 in plain values what became of it. It never decides anything.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -152,13 +152,13 @@ def _greedy(model: Callable, source: Tensor, config: Any, longest: int = 12) -> 
 
 
 class Growth:
-    """Asks what an answer makes for a long sentence, beside what it returns."""
+    """Asks how much an answer works on for a long sentence, beside what it returns."""
 
     LONG = 256  # keys, from which on it is counted
 
     def around(self, function: Callable) -> Callable:
         """The answer as it is asked: (Q, K, V, more) -> its result; for a long sentence, in a dictionary: "result", and
-        "made", the numbers in all tensors that it made for the first half of the sentence and for all of it."""
+        "numbers", how many it made and computed with for the first half of the sentence and for all of it."""
 
         def staged(Q: Tensor, K: Tensor, V: Tensor, *more: Any) -> Any:
             n = K.shape[-2]
@@ -167,29 +167,28 @@ class Growth:
             half = (each[..., : n // 2, :].clone() for each in (Q, K, V))
             _, first = counted.while_running(answered, function, *half, *more)
             result, whole = counted.while_running(answered, function, Q, K, V, *more)
-            return {"result": result, "made": [first.total, whole.total]}
+            return {"result": result, "numbers": [first.total, whole.total]}
 
         return staged
 
 
 class Reading:
-    """Hands an answer blocks one after the other, and notes how they are read."""
+    """Hands an answer blocks, and notes how they are read."""
 
     MANY = 8  # blocks, from which on it is counted
 
     def around(self, function: Callable) -> Callable:
         """The answer as it is asked: (blocks, learns) -> its result; of many blocks, and where it is to learn, in a
         dictionary: "result"; "largest", the numbers in the largest tensor that it made, and "again", how many blocks
-        were read a second time; with `learns` "gradients" of scores and values, a pair for each block."""
+        it came back to after another; with `learns` "gradients" of scores and values, a pair for each block."""
 
         def staged(blocks: list, learns: bool = False) -> Any:
             if learns:
                 return self._gradients(function, blocks)
-            read = _Read(blocks)
             if len(blocks) < self.MANY:
-                return answered(function, read)
-            result, made = counted.while_running(answered, function, read)
-            return {"result": result, "largest": made.largest, "again": sum(times > 1 for times in read.times)}
+                return answered(function, blocks)
+            result, made = counted.while_running(answered, function, blocks, watched=blocks)
+            return {"result": result, "largest": made.largest, "again": sum(times > 1 for times in made.visits)}
 
         return staged
 
@@ -203,25 +202,6 @@ class Reading:
             factors = torch.linspace(1.0, 2.0, result.numel(), dtype=result.dtype).reshape(result.shape)
             found = list(torch.autograd.grad((result * factors).sum(), flat, allow_unused=True))
         return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
-
-
-class _Read(list):
-    """A list that notes how often each of its items was read; the same one twice in a row counts once."""
-
-    def __init__(self, items: list) -> None:
-        super().__init__(items)
-        self.times, self._last = [0] * len(items), -1
-
-    def __iter__(self) -> Iterator[Any]:
-        for place in range(len(self)):
-            yield self[place]
-
-    def __getitem__(self, place: Any) -> Any:
-        for one in range(len(self))[place] if isinstance(place, slice) else (range(len(self))[place],):
-            if one != self._last:
-                self.times[one] += 1
-            self._last = one
-        return super().__getitem__(place)
 
 
 STAGES = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading}

@@ -40,6 +40,15 @@ def counted(evidence: Evidence) -> str:
     return f"For n = {n}, d = {d}, h = {h}{what}; it should be {evidence.expected:,}."
 
 
+def a_little_for_each_weight(evidence: Evidence) -> bool:
+    """Whether at most ten operations too many were counted for each weight of each head."""
+    if len(evidence.arguments) != 3:
+        return False
+    n, _, h = evidence.arguments
+    each, rest = divmod(evidence.got - evidence.expected, h * n * n)
+    return rest == 0 and 1 <= each <= 10
+
+
 RIGHT = answer("""
     def attention_flops(n, d, h):
         d_head = d // h
@@ -62,7 +71,7 @@ EXERCISE = Exercise(
         visible("operations: 50 words, d = 512, 8 heads", Case((50, 512, 8))),
         visible("operations: 4,096 words", Case((4096, 512, 8))),
         visible("memory: 50 words in float32", Case((50, 512, 8, 4), function="attention_memory")),
-        visible("memory: 4,096 words in bfloat16", Case((4096, 512, 8, 2), function="attention_memory")),
+        visible("memory: 4,096 words, d = 768, 12 heads, in bfloat16", Case((4096, 768, 12, 2), function="attention_memory")),
         hidden("operations: other sizes", operations, says="n: words"),
         hidden("operations: one head", operations, h=(1, 2), says="d: the width of the layer, a multiple of h"),
         hidden("operations: one word", operations, n=(1, 2), says="n: words, at least 1"),
@@ -90,9 +99,8 @@ EXERCISE = Exercise(
         wrong("always 4 bytes", RIGHT.but(BYTES, "(vectors + tables) * 4"), MEMORY,
               "Every number was given 4 bytes. That is float32; what one takes here is in the fourth argument.", counted),
         wrong("softmax counted", RIGHT.but(ALL, "return h * (scores + mixing) + 3 * h * n * n"), COST,
-              "More than the two products was counted, such as an exponential, a sum and a division for each weight. Here the softmax is left out.", counted),
-        wrong("scaling counted", RIGHT.but(ALL, "return h * (scores + mixing) + h * n * n"), COST,
-              "One operation more for each score was counted, such as its division by a root. Only the two products count here.", counted),
+              """More than the two products was counted: a few operations for each weight, such as the exponentials, sums and divisions of the
+              softmax, or the scaling. Here these are left out.""", counted, shows=a_little_for_each_weight),
         wrong("multiplications only", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "n * d_head * n"), COST,
               """Half of it. Either the additions are missing: a multiplication and the addition that comes with it count as two. Or one of the
               two products is: Q times K, and the weights times V.""", counted),
@@ -124,6 +132,8 @@ EXERCISE = Exercise(
               "One table of n by d was counted beside the weights. There are four: Q, K, V and the output.", counted),
         wrong("tables as wide as d", RIGHT.but(TABLES, "d * n * n"), MEMORY,
               "A table of weights was counted for each feature. There is one for each head: a pair of words has one weight in a head.", counted),
+        wrong("tables as wide as a head", RIGHT.but(TABLES, "n * n * (d // h)"), MEMORY,
+              "A table of weights was counted for each feature of a head. There is one for each head: a pair of words has one weight in a head.", counted),
         wrong("half a table", RIGHT.but(TABLES, "h * n * (n + 1) // 2"), MEMORY,
               "Half of each table was counted, as if a word saw only the words before it. Nothing is masked here.", counted),
         wrong("kilobytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element // 1024"), MEMORY,

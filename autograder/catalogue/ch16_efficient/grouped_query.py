@@ -101,10 +101,6 @@ EXERCISE = Exercise(
         wrong("the values by turns, the keys as they should", RIGHT.but(VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
               """Head 1 asked group 0's keys and took group 1's values: the values were put one after the other, 0 1 0 1, where neighbors share
               one, 0 0 1 1.""", heads),
-        wrong("the size of a group taken for their number", PLACES.but(
-                  "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, (torch.arange(h) // groups).clamp(max=groups - 1)]").but(
-                  "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, (torch.arange(h) // groups).clamp(max=groups - 1)]"), GROUPS,
-              "Head i was sent to group i // groups. Each group serves h / groups heads, so head i reads group i // (h / groups).", heads),
         wrong("heads sent to i // groups", PLACES.but(
                   "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, torch.arange(h) // groups]").but(
                   "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, torch.arange(h) // groups]"), GROUPS,
@@ -122,6 +118,17 @@ EXERCISE = Exercise(
               "The scores were divided by the root of the whole width. A head has d_k numbers, the last axis of q: that root.", heads),
         wrong("divided by the root of the groups' width", RIGHT.but("q.shape[-1] ** 0.5", "(groups * q.shape[-1]) ** 0.5"), GROUPS,
               "The scores were divided by the root of groups times d_k. A query meets one key of d_k numbers: that root.", heads),
+        wrong("divided by the root of d_v", RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS,
+              "The scores were divided by the root of the width of a value. A score adds up d_k products, the last axis of q: that root.", heads),
+        wrong("divided by the root of a group's width", RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
+              "The scores were divided by the root of all d_k of a group's heads together. Each head meets its keys by itself: the root of d_k.", heads),
+        wrong("a causal mask", RIGHT.but("scores = scores / q.shape[-1] ** 0.5", """
+                  later = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1)
+                  scores = (scores / q.shape[-1] ** 0.5).masked_fill(later, -torch.inf)"""), GROUPS,
+              "Later keys were masked. Nothing is masked here: every query sees all keys of its group.", heads),
+        wrong("numbers repeated in place of heads", RIGHT.but(KEYS, "k = k.repeat_interleave(h // groups).reshape(k.shape[0], h, *k.shape[2:])").but(
+                  VALUES, "v = v.repeat_interleave(h // groups).reshape(v.shape[0], h, *v.shape[2:])"), GROUPS,
+              "Every single number was repeated, since no axis was named, and then cut into heads. It is whole heads that stand twice.", heads),
         wrong("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
               "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05).", heads),
         wrong("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
@@ -133,8 +140,9 @@ EXERCISE = Exercise(
               computed."""),
         wrong("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"), GROUPS,
               "AssertionError was raised where groups does not divide h. For an argument that the caller can get wrong, ValueError is the word."),
-        wrong("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0 and groups != 1 and h % groups != 0 or groups > h and groups % h != 0"), GROUPS,
-              "More groups than heads were accepted. Each group needs at least one head: groups must divide h, and not the other way round."),
+        wrong("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0"), GROUPS,
+              """Fewer groups than heads were refused, which is what this is for: the check is the wrong way round. groups has to divide h, so
+              the rest of h divided by groups counts."""),
         wrong("the keys averaged", RIGHT.but(KEYS, "k = k.mean(dim=1, keepdim=True)").but(VALUES, "v = v.mean(dim=1, keepdim=True)"), GROUPS,
               """Keys and values of all groups were averaged into one. (An average of *heads* is how a trained multi-head model is turned into
               a grouped one, once; here each head reads its group as it is.)""", heads),

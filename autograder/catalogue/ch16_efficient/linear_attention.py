@@ -14,7 +14,7 @@ from autograder.inside.stages import Growth
 from transformer_ref.beyond import efficient
 
 BRACKETS, PHI, STEPS = sections("brackets phi rnn")
-LINEAR = 3.0  # twice the words make twice the numbers in a linear answer, four times as many in a square one
+LINEAR = 3.0  # twice the words are twice the work in a linear answer, and four times as much in a square one
 
 
 def linear_attention(Q: Tensor, K: Tensor, V: Tensor, causal: bool) -> Tensor:
@@ -31,8 +31,9 @@ def in_order(g: torch.Generator, B: int, T: int, d_k: int, d_v: int, dtype: torc
 
 
 def far_away(g: torch.Generator, causal: bool) -> Case:
+    """Values of which float32 keeps no difference; shares so large that a usual epsilon beside them is none."""
     Q, K, V, _ = inputs(g, 2, 6, 6, 4, 3, dtype=torch.float64).arguments
-    return Case(tuple(turned(each) for each in (Q, K, V + FAR)) + (causal,))
+    return Case(tuple(turned(each) for each in (Q.abs() * 1e6, K.abs() * 1e6, V + FAR)) + (causal,))
 
 
 def no_negative(g: torch.Generator, causal: bool) -> Case:
@@ -43,38 +44,38 @@ def no_negative(g: torch.Generator, causal: bool) -> Case:
 
 def very_negative(g: torch.Generator, causal: bool) -> Case:
     Q, K, V, _ = inputs(g, 2, 5, 5, 3, 4).arguments
-    return Case((-1 - Q.abs(), -1 - K.abs(), V, causal))
+    return Case(((-0.2 - Q.abs()).clamp(min=-2), (-0.2 - K.abs()).clamp(min=-2), V, causal))
 
 
 def long(g: torch.Generator, T: int, d_k: int, d_v: int, causal: bool) -> Case:
-    """One long sentence, for which it is counted what an answer makes."""
+    """One long sentence, for which it is counted how much an answer goes through."""
     return inputs(g, 1, T, T, d_k, d_v, causal)
 
 
 def how_it_grows(case: Case, result: Any) -> Any:
-    """Of a long sentence: the result, and whether twice the words make twice the numbers or four times as many."""
-    if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result", "made"}:
+    """Of a long sentence: the result, and whether twice the words make twice the work or four times as much."""
+    if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result", "numbers"}:
         return result
-    half, whole = result["made"]
+    half, whole = result["numbers"]
     grows = "like n" if whole < LINEAR * half or not half else "like n x n"
-    return Seen({"result": result["result"], "what is made grows": grows}, {"made": (half, whole)})
+    return Seen({"result": result["result"], "its work grows": grows}, {"numbers": (half, whole)})
 
 
 def square(evidence: Evidence) -> bool:
-    """Whether the numbers that were made grow with the square, in a right result."""
+    """Whether the work grows with the square, in a right result."""
     got, wanted = evidence.got, evidence.expected
     return bool(
         isinstance(got, Seen)
-        and got["what is made grows"] != "like n"
+        and got["its work grows"] != "like n"
         and isinstance(got["result"], Tensor)
         and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
     )
 
 
-def made(evidence: Evidence) -> str:
-    """What was made for half the sentence and for all of it."""
-    n, (half, whole) = evidence.arguments[1].shape[-2], evidence.got.told["made"]
-    return f"For {n // 2} words your code makes {half:,} numbers, for {n} words {whole:,}: {whole / half:.1f} times as many."
+def work(evidence: Evidence) -> str:
+    """How many numbers were gone through for half the sentence and for all of it."""
+    n, (half, whole) = evidence.arguments[1].shape[-2], evidence.got.told["numbers"]
+    return f"For {n // 2} words your code goes through {half:,} numbers, for {n} words through {whole:,}: {whole / half:.1f} times as many."
 
 
 def rows(evidence: Evidence) -> str:
@@ -155,18 +156,18 @@ EXERCISE = Exercise(
         visible("three words by hand", Case((*THREE, False)), rtol=1e-3),
         visible("the same, each sees itself and those before", Case((*THREE, True)), rtol=1e-3),
         visible("4 queries, 6 keys, negative numbers too", inputs, 2, 4, 6, 3, 5),
-        visible("600 words", long, 600, 3, 2, False),
-        visible("600 words, causal", long, 600, 3, 2, True),
+        visible("400 words", long, 400, 3, 2, False),
+        visible("400 words, causal", long, 400, 3, 2, True),
         *usual_probes(inputs, other=(3, 5, 7, 4, 6), smallest=(1, 1, 4, 1, 3), common=(2, 4, 7, 5, 3)),
-        hidden("causal, other sizes", in_order, 3, 6, 4, 5, says="causal True: word i sees the keys 0 to i"),
-        hidden("causal, one word", in_order, 1, 1, 3, 4, says="causal True: word i sees the keys 0 to i"),
+        hidden("causal, other sizes", in_order, 3, 6, 4, 5, says="word i sees the keys 0 to i"),
+        hidden("causal, one word", in_order, 1, 1, 3, 4, says="word i sees the keys 0 to i"),
         hidden("causal, gradients", in_order, 2, 5, 4, 3, dtype=torch.float64, also="gradients", says="Gradients flow"),
         hidden("values far from 0", far_away, False, rtol=0.0, says="computed in it"),
         hidden("causal, values far from 0", far_away, True, rtol=0.0, says="computed in it"),
         hidden("positive numbers", no_negative, False, says="any numbers"),
         hidden("negative numbers", very_negative, True, says="any numbers"),
-        hidden("a longer text", long, 768, 2, 3, False, says="grows as n does"),
-        hidden("a longer text, causal", long, 768, 2, 3, True, says="grows as n does"),
+        hidden("a longer text", long, 520, 2, 3, False, says="grows as n does"),
+        hidden("a longer text, causal", long, 520, 2, 3, True, says="grows as n does"),
         second_call(in_order, 2, 5, 4, 3, name="causal, a second call", also=UNTOUCHED),
     ),
     wrong=(
@@ -204,6 +205,21 @@ EXERCISE = Exercise(
               "Your features are softplus. It is positive too, but the phi of this exercise is elu + 1.", rows),
         wrong("a softmax as features", RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-1)"), PHI,
               "A softmax over the features stands in place of phi. phi looks at each number by itself: elu + 1.", rows),
+        wrong("two softmaxes", RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-2)").but(
+                  "keepdim=True)\n    return mixed / shares", "keepdim=True)\n    return mixed"), PHI,
+              """A softmax of the queries along the features and one of the keys along the words stand in place of phi. That is linear attention
+              of another paper (Shen et al. 2018). Here phi looks at each number by itself: elu + 1.""", rows),
+        wrong("phi of the scores", TABLE.but(ASKED, "asked = Q").but(KEYS, "keys = K").but("table = asked @ keys.transpose(-2, -1)", "table = F.elu(asked @ keys.transpose(-2, -1)) + 1"), BRACKETS,
+              """phi was applied to the scores, after queries met keys. Then it stands where the softmax stood, and no bracket can be moved: apply it
+              to queries and to keys, before they meet.""", rows),
+        wrong("elu of x + 1", RIGHT.but(ASKED, "asked = F.elu(Q + 1)").but(KEYS, "keys = F.elu(K + 1)"), PHI,
+              "The 1 was added before elu, not after it: elu(x + 1) is x + 1 too where x is positive, but below -1 it is negative.", rows),
+        wrong("divided by the sum of its own numbers", answer(RIGHT.replace("mixed / shares", "mixed / mixed.sum(dim=-1, keepdim=True)")), BRACKETS,
+              "Each result was divided by the sum of its own dv numbers. What it has to be divided by is the sum of the shares: phi(q) times the sum of phi(k).", rows),
+        wrong("divided by the features of the query", answer(RIGHT.replace("mixed / shares", "mixed / asked.sum(dim=-1, keepdim=True)")), BRACKETS,
+              "Each result was divided by the sum of the query's features. The keys belong to it: phi(q) times the sum of phi(k).", rows),
+        wrong("divided by the features of the keys", answer(RIGHT.replace("mixed / shares", "mixed / total.sum(dim=-1, keepdim=True)")), BRACKETS,
+              "Each result was divided by the sum of the keys' features. The query belongs to it: phi(q) times the sum of phi(k).", rows),
         wrong("softmax attention", """
             def linear_attention(Q, K, V, causal):
                 scores = Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5
@@ -266,19 +282,19 @@ EXERCISE = Exercise(
                   table = asked @ keys.transpose(-2, -1)
                   return table @ V / table.sum(dim=-1, keepdim=True)"""), BRACKETS,
               """The numbers are right, and so is phi, but where causal is False queries meet keys first: (phi(Q) phi(K)^T) V goes through
-              every pair of words. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is.""", quotes=made,
+              every pair of words. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is.""", quotes=work,
               shows=lambda evidence: square(evidence) and not evidence.arguments[3]),
         wrong("causal via a mask on n by n", TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()", "total = 0").but(BY_TABLE, """
                   if causal:
                       table = (asked @ keys.transpose(-2, -1)).tril()
                       return table @ V / table.sum(dim=-1, keepdim=True)
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
-              """The numbers are right, but where causal is True every pair of words is gone through: a mask needs the table that it hides. Add up
-              phi(k) times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=made,
+              """The numbers are right, but where causal is True every pair of words is gone through: a mask needs the table that it hides, and a
+              sum that begins anew for each word repeats all sums before. Add up phi(k) times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=work,
               shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         wrong("wrong bracket, and a mask", TABLE, BRACKETS,
-              """The numbers are right, but every pair of words is gone through. Put the brackets around phi(K)^T V, which is d_k by d_v however
-              long the text is; where causal is True it is a running sum.""", quotes=made, shows=square),
+              """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun anew for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however
+              long the text is; where causal is True it is a running sum.""", quotes=work, shows=square),
         in_place("Q", RIGHT.before(ASKED, "F.elu_(Q)").but(ASKED, "asked = Q + 1"), PHI),
         *usual_mistakes(RIGHT, arguments="Q K V", detached=BRACKETS, float32=BRACKETS, single=BRACKETS, squeezed=BRACKETS, viewed=BRACKETS),
     ),

@@ -47,6 +47,11 @@ def far_away(g: torch.Generator, scores_by: float, values_by: float) -> Case:
     return Case(([(turned(scores + scores_by), turned(values + values_by)) for scores, values in blocks],))
 
 
+def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int) -> Case:
+    """Scores of which exp is infinite in float32."""
+    return Case(([(scores + 200, values) for scores, values in drawn(g, Tq, sizes, d_v)],))
+
+
 def far_below(g: torch.Generator) -> Case:
     """Scores of which exp is 0 in float32."""
     return Case(([(scores - 300, values) for scores, values in drawn(g, 3, (4, 6, 2), 5)],))
@@ -147,7 +152,7 @@ RIGHT = answer("""
 NEW, SAFE = "new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))", "safe = new.masked_fill(new == -torch.inf, 0.0)"
 FACTOR, SHARES = "rescale = torch.exp(largest - safe)", "shares = torch.exp(scores - safe)"
 TOTAL, MIXED = "total = total * rescale + shares.sum(dim=-1, keepdim=True)", "mixed = mixed * rescale + shares @ values"
-KEPT, LOOP = "largest = new", "for scores, values in blocks:"
+LOOP = "for scores, values in blocks:"
 RETURNED = "return (mixed / total.masked_fill(blind, 1.0)).masked_fill(blind, 0.0)"
 CAT = answer("""
     def online_softmax(blocks):
@@ -184,6 +189,7 @@ EXERCISE = Exercise(
         visible("one query, two blocks by hand", Case((BY_HAND,)), rtol=1e-3),
         visible("a first block that a query may not see", Case((NOTHING_AT_FIRST,)), rtol=1e-3),
         visible("three blocks, of 5, 3 and 2 keys", inputs, 4, (5, 3, 2), 6, slope=1.5),
+        visible("scores around 200", high, 3, (4, 2, 3), 5, rtol=1e-3),
         visible("24 blocks, each held by itself and read once", inputs, 4, (16, 19, 17, 20, 18, 15) * 4, 2),
         hidden("scores that grow", inputs, 3, (4, 6, 5, 2), 7, slope=3.0, says="scores (Tq, n)"),
         hidden("scores that fall", inputs, 3, (2, 6, 5, 4), 7, slope=-3.0, says="scores (Tq, n)"),
@@ -201,7 +207,6 @@ EXERCISE = Exercise(
         hidden("30 blocks", inputs, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, says="never holds all scores"),
         second_call(inputs, 4, (5, 2, 6), 3),
     ),
-    omits={"a batch of one": "a block has no axis for a batch"},
     wrong=(
         wrong("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
               """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large
@@ -233,7 +238,7 @@ EXERCISE = Exercise(
         wrong("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
               "The first block was left out.", rows),
         wrong("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
-              "Only the last block counts: each one overwrote the sums of those before.", rows),
+              "Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to 0.", rows),
         wrong("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   "blind = total == 0", "blind = total == 0"), RESCALE,
               """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever.
@@ -252,18 +257,32 @@ EXERCISE = Exercise(
         wrong("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
               """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
               largest score so far is what to subtract."""),
+        wrong("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
+              """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that nothing was made 0 at the
+              end. The largest score so far is what to subtract."""),
+        wrong("the first block's maximum throughout", RIGHT.but(NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
+              """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger by 100 has an infinite
+              exponential beside it."""),
+        wrong("the new block under its own maximum", RIGHT.but(SHARES, """
+                  own = scores.amax(dim=-1, keepdim=True)
+                  shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
+              """The old sums were brought to the common maximum, and the new block's exponentials were taken under the block's own. Where an earlier
+              score is larger they count too much: all of them are measured by the largest so far."""),
         wrong("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
               "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
         wrong("the maximum along the queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
               "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
-        wrong("the maximum forgotten", RIGHT.without(KEPT), RESCALE,
-              "The maximum of one block is not known in the next: it stayed what it was at the start. Keep it."),
         wrong("sums divided in each block", BLOCK_BY_BLOCK, TILES,
               """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by
               the sum of everything.""", rows),
         wrong("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "nan_to_num(0.0) @ values", "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"), TILES,
               "Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of everything.", rows),
+        wrong("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
+                  "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values", "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
+                  "return result", "return result / count"), TILES,
+              """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block counts is the sum of its
+              exponentials, not how many keys it has."""),
         wrong("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
               """Each block was divided by the sum so far, which later blocks change. Divide once, at the end.""", rows),
         wrong("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
@@ -278,8 +297,9 @@ EXERCISE = Exercise(
               """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay in memory, which is what
               tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", largest, shows=put_together),
         wrong("each block read twice", TWICE, RESCALE,
-              """The numbers are right, but each block was read a second time: once for the maximum, once for the sums. Then all scores have to be
-              computed twice, or kept. Rescale what you have when a larger score comes, and one reading is enough.""", shows=read_again),
+              """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for
+              one query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes,
+              and one walk is enough.""", shows=read_again),
         wrong("always float32", RIGHT.ending_in(".float()"), RESCALE,
               "float64 went in and float32 came out. The result keeps the dtype of the blocks."),
         wrong("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(".to(blocks[0][0].dtype)"), RESCALE,
@@ -294,6 +314,8 @@ EXERCISE = Exercise(
               "With one query, or one value, an axis vanished: squeeze() removes every axis of size 1. The result is (Tq, dv)."),
         wrong("scores changed in place", RIGHT.but(SHARES, "shares = scores.sub_(safe).exp()"), RESCALE,
               "Your function changed the caller's blocks: an operation such as -= or one whose name ends in _ writes into them. Make new tensors."),
+        wrong("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"), TILES,
+              "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds none: walk over them."),
         wrong("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
               "Several things came back. The result alone is asked for, (Tq, dv)."),
     ),
