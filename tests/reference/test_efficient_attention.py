@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_ref.beyond.efficient import (
+    FeatureAttention,
     attention_flops,
     attention_memory,
     cache_bytes,
@@ -25,7 +26,8 @@ from transformer_ref.beyond.efficient import (
 from transformer_ref.beyond.measure import peak_bytes
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.key_value_cache import KeysAndValues, KeyValueCache
-from transformer_ref.model.masks import causal_mask
+from transformer_ref.model.masks import causal_mask, padding_mask
+from transformer_ref.model.multi_head_attention import merge_heads, split_heads
 
 FOUR_WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 
@@ -97,6 +99,41 @@ def test_causal_linear_attention_is_a_recurrent_network(length):
     torch.testing.assert_close(output, torch.stack(steps, dim=-2))
     torch.testing.assert_close(output, linear_by_its_table(query, key, value, True))
     assert state.mixed.shape == (2, 3, 5, 7)  # as large after 150 tokens as after one
+
+
+@pytest.fixture
+def layer():
+    torch.manual_seed(16)
+    return FeatureAttention(12, 3).double().eval()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_layer_with_features_is_linear_attention_between_its_projections(layer, causal):
+    (x,) = drawn((2, 7, 12))
+    projected = (split_heads(part(x), 3) for part in (layer.project_query, layer.project_key, layer.project_value))
+    expected = layer.project_output(merge_heads(linear_attention(*projected, causal)))
+    torch.testing.assert_close(layer(x, mask=causal_mask(7) if causal else None).output, expected)
+
+
+def test_a_layer_with_features_never_looks_at_what_is_hidden_and_gives_a_blind_query_nothing(layer):
+    (x,) = drawn((2, 7, 12))
+    mask = padding_mask(torch.tensor([[1] * 7, [1] * 4 + [0] * 3]), 0)
+    result, poisoned = layer(x, mask=mask, need_weights=True), x.clone()
+    poisoned[1, 4:] = 1e3
+    torch.testing.assert_close(layer(x[:, :4], poisoned, mask).output[1], layer(x[:, :4], x, mask).output[1])
+    assert result.weights[1, ..., 4:].eq(0).all() and torch.allclose(result.weights.sum(-1), torch.ones(1).double())
+    blind = layer(x, mask=torch.zeros(7, 7, dtype=torch.bool), need_weights=True).weights
+    assert blind.eq(0).all()
+
+
+def test_a_layer_with_features_and_a_cache_agrees_with_the_whole_pass(layer):
+    (x,) = drawn((2, 7, 12))
+    cache, pieces, begin = KeyValueCache(), [], 0
+    for size in (3, 1, 3):
+        chunk = x[:, begin : begin + size]
+        pieces.append(layer(chunk, mask=causal_mask(size, begin), cache=cache).output)
+        begin += size
+    torch.testing.assert_close(torch.cat(pieces, dim=1), layer(x, mask=causal_mask(7)).output)
 
 
 def test_the_four_words_by_hand():

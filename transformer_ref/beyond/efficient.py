@@ -13,8 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_ref.model.attention import explicit_attention
+from transformer_ref.model.attention import AttentionResult, explicit_attention
+from transformer_ref.model.key_value_cache import KeyValueCache
 from transformer_ref.model.masks import causal_mask
+from transformer_ref.model.multi_head_attention import MultiHeadAttention, merge_heads, split_heads
 from transformer_ref.model.similarity import scaled_dot_product_scores
 from transformer_ref.shapes import expect_shape
 
@@ -133,6 +135,32 @@ def _causal_linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tenso
             state.total + features.sum(dim=-2),  # (..., d_head)
         )
     return torch.cat(pieces, dim=-2)  # (..., query, d_value)
+
+
+class FeatureAttention(MultiHeadAttention):
+    """Multi-head attention whose shares are products of features, with any mask.
+
+    It has the table: its sentences are short, and any mask may hide any key. What it computes is linear attention.
+    """
+
+    def forward(
+        self,
+        query_input: Tensor,
+        key_value_input: Tensor | None = None,
+        mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        need_weights: bool = False,
+    ) -> AttentionResult:
+        """Return the attended tokens (batch, query, d_model) and each head's shares; see `MultiHeadAttention`."""
+        query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
+        key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
+        weights = feature_map(query) @ feature_map(key).transpose(-2, -1)  # (batch, heads, query, key)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0.0)
+        total = weights.sum(dim=-1, keepdim=True)  # (batch, heads, query, 1)
+        weights = weights / total.masked_fill(total == 0, 1.0)  # zeros where no key may be seen
+        output = self.project_output(merge_heads(self.dropout(weights) @ value))  # (batch, query, d_model)
+        return AttentionResult(output, weights if need_weights else None)
 
 
 # ---- online softmax: the same numbers, piece by piece ----------------------------------------------------------
