@@ -57,8 +57,8 @@ def how_it_grows(case: Case, result: Any) -> Any:
     if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result", "numbers"}:
         return result
     half, whole = result["numbers"]
-    grows = "like n" if whole < LINEAR * half or not half else "like n x n"
-    return Seen({"result": result["result"], "its work grows": grows}, {"numbers": (half, whole)})
+    grows = "grows like n" if whole < LINEAR * half or not half else "grows like n times n"
+    return Seen({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
 
 
 def square(evidence: Evidence) -> bool:
@@ -66,7 +66,7 @@ def square(evidence: Evidence) -> bool:
     got, wanted = evidence.got, evidence.expected
     return bool(
         isinstance(got, Seen)
-        and got["its work grows"] != "like n"
+        and got["work"] != "grows like n"
         and isinstance(got["result"], Tensor)
         and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
     )
