@@ -97,6 +97,16 @@ def test_one_more_token_costs_more_after_a_longer_text_unless_a_state_holds_it()
     assert [name for name in RECORD["step"]] == ["8 groups", "2 groups", "1 group", "linear"]
 
 
+def test_linear_attention_translates_less_well_than_softmax_with_every_seed():
+    softmaxed, linear = recording("heads"), recording("linear_translator")
+    assert all(softmaxed[same] == linear[same] for same in ("sizes", "steps", "judged", "seeds"))
+    rows = softmaxed["kinds"]["four heads"]
+    assert len(rows) == len(linear["linear"]) == 3
+    for what in ("exact", "sense"):
+        best, worst = (max(row["test"][what] for row in linear["linear"]), min(row["test"][what] for row in rows))
+        assert 0.5 < best < worst - 0.05, "it learns to translate, and it pays"
+
+
 def test_the_command_on_the_page_is_the_one_that_the_program_has():
     command = re.search(r"^python -m (transformer_ref\.beyond\.measure)[\s\\]+(.*)$", TEXT, re.MULTILINE)
     program = (ROOT / "transformer_ref/beyond/measure.py").read_text(encoding="utf-8")
@@ -149,6 +159,7 @@ def test_brackets_can_be_moved_by_keyboard(chapter):
 def test_the_bug_shows_in_one_order_and_hides_in_the_other(chapter):
     widget = chapter.locator("#W16c")
     widget.get_by_label("words read").press("End")
+    expect(widget.locator("output")).to_contain_text("windows is read, 0.243 of what was there, plus the new")
     expect(widget.locator("output")).to_contain_text("(1.609, 0.196), as softmax says")
     widget.get_by_role("radio", name="stays as it is").check()
     expect(widget.locator("output")).to_contain_text("✗ softmax says (1.609, 0.196)")
