@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -112,10 +112,14 @@ _watch: "_Watch | None" = None  # of the question that is being answered; thread
 
 @contextmanager
 def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
-    """Add to `ran` those of the names whose functions run inside the `with`; without names, nothing is done at all."""
+    """Add to `ran` those of the names whose functions run inside the `with`; without names, nothing is looked for.
+
+    What was compiled runs as it was written: compiled code has no calls to be seen, and no compiler is at hand.
+    """
     global _watch
     if not names:
-        yield
+        with eager():
+            yield
         return
     before, _watch = _watch, _Watch(names)
     watch, follow = _watch, threading.getprofile()
@@ -125,9 +129,7 @@ def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
             for name in names:
                 for place in MEANINGS.get(name, Meaning()).plain:
                     stack.enter_context(_lent(*place, name))
-            # Compiled code has no calls to be seen, and refuses to run under modes. (torch 2.6 has set_stance.)
-            if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(eager())
             for mode in _modes():
                 stack.enter_context(mode)
             yield
@@ -135,6 +137,13 @@ def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
         _watch = before
         threading.setprofile(follow)
         ran += watch.ran()
+
+
+def eager() -> AbstractContextManager:
+    """Inside the `with` what was compiled by torch.compile runs as it was written; it refuses to run under modes."""
+    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # torch 2.6 has it
+        return torch.compiler.set_stance("force_eager")
+    return nullcontext()
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograder.inside import counted
+
 
 def answered(function: Callable, *arguments: Any) -> Any:
     """What the answer returns: its first frame, by which a call that does not fit it is told."""
@@ -149,4 +151,57 @@ def _greedy(model: Callable, source: Tensor, config: Any, longest: int = 12) -> 
     return target[:, 1:]
 
 
-STAGES = {"training step": TrainingStep, "training": Training}
+class Growth:
+    """Asks how much an answer works on for a long sentence, beside what it returns."""
+
+    LONG = 256  # keys, from which on it is counted
+
+    def around(self, function: Callable) -> Callable:
+        """The answer as it is asked: (Q, K, V, more) -> its result; for a long sentence, in a dictionary: "result", and
+        "numbers", how many it made and computed with for the first half of the sentence and for all of it."""
+
+        def staged(Q: Tensor, K: Tensor, V: Tensor, *more: Any) -> Any:
+            n = K.shape[-2]
+            if n < self.LONG:
+                return answered(function, Q, K, V, *more)
+            half = (each[..., : n // 2, :].clone() for each in (Q, K, V))
+            _, first = counted.while_running(answered, function, *half, *more)
+            result, whole = counted.while_running(answered, function, Q, K, V, *more)
+            return {"result": result, "numbers": [first.total, whole.total]}
+
+        return staged
+
+
+class Reading:
+    """Hands an answer blocks, and notes how they are read."""
+
+    MANY = 8  # blocks, from which on it is counted
+
+    def around(self, function: Callable) -> Callable:
+        """The answer as it is asked: (blocks, learns) -> its result; of many blocks, and where it is to learn, in a
+        dictionary: "result"; "largest", the numbers in the largest tensor that it made, and "again", how many blocks
+        it came back to after another; with `learns` "gradients" of scores and values, a pair for each block."""
+
+        def staged(blocks: list, learns: bool = False) -> Any:
+            if learns:
+                return self._gradients(function, blocks)
+            if len(blocks) < self.MANY:
+                return answered(function, blocks)
+            result, made = counted.while_running(answered, function, blocks, watched=blocks)
+            return {"result": result, "largest": made.largest, "again": sum(times > 1 for times in made.visits)}
+
+        return staged
+
+    @staticmethod
+    def _gradients(function: Callable, blocks: list) -> dict[str, Any]:
+        leaves = [tuple(part.clone().requires_grad_(True) for part in block) for block in blocks]
+        result = answered(function, [tuple(block) for block in leaves])
+        flat = [part for block in leaves for part in block]
+        found: list[Any] = [None] * len(flat)
+        if isinstance(result, Tensor) and result.requires_grad and result.numel():
+            factors = torch.linspace(1.0, 2.0, result.numel(), dtype=result.dtype).reshape(result.shape)
+            found = list(torch.autograd.grad((result * factors).sum(), flat, allow_unused=True))
+        return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
+
+
+STAGES = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading}

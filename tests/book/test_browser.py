@@ -47,6 +47,7 @@ TERMS = {  # what people look for -> the chapter whose section comes first
     "label smoothing": "10",
     "beam": "11",
     "capstone": "12",
+    "linear attention": "16",
 }
 
 pytestmark = pytest.mark.browser

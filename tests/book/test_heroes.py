@@ -19,6 +19,7 @@ from transformer_ref.model.softmax import softmax
 from transformer_ref.visualization.drawing import FONT_SIZE, Drawing
 from transformer_ref.visualization.heroes.attention import attention_hero
 from transformer_ref.visualization.heroes.clock_hands import clock_hands_hero
+from transformer_ref.visualization.heroes.drawn_to_scale import drawn_to_scale_hero
 from transformer_ref.visualization.heroes.four_ways import four_ways_hero
 from transformer_ref.visualization.heroes.heads import Head, heads_hero
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
@@ -123,6 +124,11 @@ def of_translations() -> tuple[Hero, list[str]]:
     hero = translations_hero([Translation(WORDS, WORDS, A, 3), Translation(WORDS, WORDS[:2], A[:2], 1)])
     shares = [*A.flatten().tolist(), *A[:2].flatten().tolist()]
     return hero, [told(share, 2) for share in shares if share >= 0.1]
+
+
+def of_sizes() -> tuple[Hero, list[str]]:
+    wanted = ["67 MB", "256 × 256: 262 kB", "64 × 64: 17 kB", "17 MB", "4.2 MB", "2.1 MB", "8 groups", "1 group"]
+    return drawn_to_scale_hero(4096, 256, 64, (8, 2, 1)), wanted
 
 
 def of_the_machine() -> tuple[Hero, list[str]]:
@@ -247,6 +253,15 @@ def test_a_drawing_that_is_too_wide_for_its_place_is_refused():
     assert Hero(page, phone, ["a", "b"]).words == "a\nb"
 
 
+def test_boxes_are_drawn_to_one_scale_and_a_tile_lies_within_the_table():
+    for picture in BeautifulSoup(drawn_to_scale_hero(1024, 128, 32, (4, 1))._repr_html_(), "html.parser").select("svg"):
+        wide = Counter(float(box["width"]) for box in picture.select("rect"))
+        side = max(wide)
+        assert wide[round(side / 8, 1)] == 2 and wide[round(side / 32, 1)] == 1 + 2 * 4 + 2
+    with pytest.raises(ValueError, match="expected d_head < tile < length, got 64, 64, 4096"):
+        drawn_to_scale_hero(4096, 64, 64, (1,))
+
+
 def test_a_share_that_a_closed_cell_has_is_refused():
     view = seen(causal_mask(4))
     leaky = view._replace(weights=torch.full((4, 4), 0.25))
@@ -268,6 +283,7 @@ def test_a_step_that_reads_another_word_than_was_taken_is_refused():
         *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
         *("05_self_attention", "06_multi_head_attention", "07_positional_encoding", "08_masks", "09_blocks"),
         *("10_training", "11_inference", "12_capstone"),
+        "16_efficient",
     ],
 )
 def test_a_chapter_has_one_hero_in_two_arrangements(book, chapter):

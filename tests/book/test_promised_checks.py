@@ -145,6 +145,16 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "sample",
         any_of(lambda case: shapes(case) and shapes(case)[0][0] == 20_000),
     ),
+    "the check counts what your code makes": (
+        "linear-attention",
+        any_of(
+            *(lambda case, so=so: case.arguments[0].shape[1] > 500 and case.arguments[3] is so for so in (True, False))
+        ),
+    ),
+    "With 24 blocks the check looks at the largest tensor that your code makes": (
+        "online-softmax",
+        any_of(lambda case: len(case.arguments[0]) == 24),
+    ),
 }
 ANY_CHECK = (  # said of every check
     "what a check says",

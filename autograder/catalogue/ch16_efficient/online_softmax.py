@@ -1,0 +1,447 @@
+"""16.3: a softmax over scores that come in blocks, and never lie side by side."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch16_efficient.shared import Seen, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
+from autograder.catalogue.quotes import wrong_row
+from autograder.inside.stages import Reading
+from transformer_ref.beyond import efficient
+
+TILES, RESCALE = sections("tiles rescale")
+AGAIN = 2  # blocks that may be looked at twice, such as for a shape
+
+
+def online_softmax(blocks: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """softmax(all scores side by side) @ (all values below each other), block by block."""
+    return efficient.online_softmax(blocks)
+
+
+def drawn(
+    g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int, dtype: torch.dtype = torch.float32, slope: float = 0.0,
+    times: float = 1.0,
+) -> list[tuple[Tensor, Tensor]]:  # fmt: skip
+    """Blocks of these sizes; `slope`: how much larger scores get from block to block."""
+    return [
+        (times * (normal(g, Tq, n, dtype=dtype) + slope * place), normal(g, n, d_v, dtype=dtype)) for place, n in enumerate(sizes)
+    ]
+
+
+def inputs(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int, **options: Any) -> Case:
+    return Case((drawn(g, Tq, sizes, d_v, **options),))
+
+
+def learning(g: torch.Generator) -> Case:
+    return Case((drawn(g, 3, (4, 2, 5), 6, dtype=torch.float64), True))
+
+
+def far_away(g: torch.Generator, scores_by: float, values_by: float) -> Case:
+    """Scores or values around 100,000,000, of which float32 keeps no difference."""
+    blocks = drawn(g, 3, (4, 2, 5), 6, dtype=torch.float64)
+    return Case(([(turned(scores + scores_by), turned(values + values_by)) for scores, values in blocks],))
+
+
+def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int) -> Case:
+    """Scores of which exp is infinite in float32."""
+    return Case(([(scores + 200, values) for scores, values in drawn(g, Tq, sizes, d_v)],))
+
+
+def far_below(g: torch.Generator) -> Case:
+    """Scores of which exp is 0 in float32."""
+    return Case(([(scores - 300, values) for scores, values in drawn(g, 3, (4, 6, 2), 5)],))
+
+
+def hidden_keys(g: torch.Generator, first: bool = True, Tq: int = 4) -> Case:
+    """Scores of which some are minus infinity: in all of the first block, or of a later one, for one query or for all."""
+    blocks = drawn(g, Tq, (3, 5, 2, 4), 6)
+    blocks[0 if first else 2][0][:] = -torch.inf
+    blocks[1][0][0], blocks[3][0][1:, 1] = -torch.inf, -torch.inf
+    return Case((blocks,))
+
+
+def blind(g: torch.Generator) -> Case:
+    """Two queries that may see nothing at all, between others."""
+    blocks = drawn(g, 4, (2, 5, 3), 6)
+    for scores, _ in blocks:
+        scores[1], scores[3] = -torch.inf, -torch.inf
+    return Case((blocks,))
+
+
+def alike(g: torch.Generator) -> Case:
+    """A block that comes twice, scores that are 0, and equal rows."""
+    blocks = drawn(g, 3, (4, 2), 5)
+    blocks[0][0][0], blocks[0][0][2], blocks[0][1][3] = 0.0, 0.0, blocks[0][1][1]
+    return Case(([*blocks, tuple(part.clone() for part in blocks[0])],))
+
+
+def how_it_reads(case: Case, result: Any) -> Any:
+    """Of many blocks: the result, whether a tensor holds a number for every key, and whether blocks were read again."""
+    blocks = case.arguments[0]
+    if len(blocks) < Reading.MANY or not isinstance(result, dict) or set(result) != {"result", "largest", "again"}:
+        return result
+    keys, times = sum(scores.shape[-1] for scores, _ in blocks), result["again"] > AGAIN
+    held, read = "all blocks" if result["largest"] >= keys else "one block", "twice" if times else "once"
+    seen = {"result": result["result"], "held at once": held, "each block is read": read}
+    return Seen(seen, {"largest": result["largest"]})
+
+
+def right_otherwise(evidence: Evidence) -> bool:
+    got, wanted = evidence.got, evidence.expected
+    return (
+        isinstance(got, Seen)
+        and isinstance(got["result"], Tensor)
+        and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
+    )
+
+
+def put_together(evidence: Evidence) -> bool:
+    return right_otherwise(evidence) and evidence.got["held at once"] != "one block"
+
+
+def read_again(evidence: Evidence) -> bool:
+    return right_otherwise(evidence) and evidence.got["each block is read"] != "once"
+
+
+def largest(evidence: Evidence) -> str:
+    """The largest tensor that was made, beside the largest block."""
+    blocks = evidence.arguments[0]
+    keys, most = sum(scores.shape[-1] for scores, _ in blocks), max(scores.numel() for scores, _ in blocks)
+    return (f"There are {keys} keys in {len(blocks)} blocks, and at most {most} scores in one of them. The largest tensor that you "
+            f"made holds {evidence.got.told['largest']:,} numbers.")  # fmt: skip
+
+
+def rows(evidence: Evidence) -> str:
+    """The first query that differs."""
+    return wrong_row(evidence, "query")
+
+
+# One query. Exponentials 1, 2 and 4: shares 1/7, 2/7, 4/7 of the values 10, 40, 20.
+BY_HAND = [
+    (torch.tensor([[0.0, math.log(2)]]), torch.tensor([[10.0], [40.0]])),
+    (torch.tensor([[math.log(4)]]), torch.tensor([[20.0]])),
+]
+NOTHING_AT_FIRST = [
+    (torch.tensor([[-torch.inf, -torch.inf], [0.0, -torch.inf]]), torch.tensor([[10.0, 1.0, 0.0], [40.0, 2.0, 0.0]])),
+    (torch.tensor([[0.0, 0.0, math.log(2)], [math.log(3), -torch.inf, -torch.inf]]), torch.tensor([[20.0, 0.0, 4.0], [30.0, 0.0, 8.0], [60.0, 3.0, 0.0]])),
+]
+
+RIGHT = answer("""
+    def online_softmax(blocks):
+        largest = None
+        for scores, values in blocks:
+            if largest is None:
+                largest = torch.full_like(scores[:, :1], -torch.inf)
+                total = torch.zeros_like(scores[:, :1])
+                mixed = values.new_zeros(scores.shape[0], values.shape[1])
+            new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
+            safe = new.masked_fill(new == -torch.inf, 0.0)
+            rescale = torch.exp(largest - safe)
+            shares = torch.exp(scores - safe)
+            total = total * rescale + shares.sum(dim=-1, keepdim=True)
+            mixed = mixed * rescale + shares @ values
+            largest = new
+        blind = total == 0
+        return (mixed / total.masked_fill(blind, 1.0)).masked_fill(blind, 0.0)
+""")
+NEW, SAFE = "new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))", "safe = new.masked_fill(new == -torch.inf, 0.0)"
+FACTOR, SHARES = "rescale = torch.exp(largest - safe)", "shares = torch.exp(scores - safe)"
+TOTAL, MIXED = "total = total * rescale + shares.sum(dim=-1, keepdim=True)", "mixed = mixed * rescale + shares @ values"
+LOOP = "for scores, values in blocks:"
+RETURNED = "return (mixed / total.masked_fill(blind, 1.0)).masked_fill(blind, 0.0)"
+CAT = answer("""
+    def online_softmax(blocks):
+        scores = torch.cat([s for s, v in blocks], dim=1)
+        values = torch.cat([v for s, v in blocks], dim=0)
+        return torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values
+""")
+TWICE = answer("""
+    def online_softmax(blocks):
+        largest = None
+        for scores, values in blocks:
+            here = scores.amax(dim=-1, keepdim=True)
+            largest = here if largest is None else torch.maximum(largest, here)
+        largest = largest.masked_fill(largest == -torch.inf, 0.0)
+        total = mixed = 0
+        for scores, values in blocks:
+            shares = torch.exp(scores - largest)
+            total = total + shares.sum(dim=-1, keepdim=True)
+            mixed = mixed + shares @ values
+        return (mixed / total).masked_fill(total == 0, 0.0)
+""")
+BLOCK_BY_BLOCK = answer("""
+    def online_softmax(blocks):
+        result = 0
+        for scores, values in blocks:
+            result = result + torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values
+        return result
+""")
+
+EXERCISE = Exercise(
+    id="online-softmax", number="16.3", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
+    reference=online_softmax, reads=how_it_reads, stage="reading", section=RESCALE, seconds=40.0,
+    probes=(
+        visible("one query, two blocks by hand", Case((BY_HAND,)), rtol=1e-3),
+        visible("a first block that a query may not see", Case((NOTHING_AT_FIRST,)), rtol=1e-3),
+        visible("three blocks, of 5, 3 and 2 keys", inputs, 4, (5, 3, 2), 6, slope=1.5),
+        visible("scores around 200", high, 3, (4, 2, 3), 5, rtol=1e-3),
+        visible("24 blocks, each held by itself and read once", inputs, 4, (16, 19, 17, 20, 18, 15) * 4, 2),
+        hidden("scores that grow", inputs, 3, (4, 6, 5, 2), 7, slope=3.0, says="scores (Tq, n)"),
+        hidden("scores that fall", inputs, 3, (2, 6, 5, 4), 7, slope=-3.0, says="scores (Tq, n)"),
+        hidden("one block", inputs, 5, (6,), 3, says="at least one block"),
+        hidden("one query, one key a block", inputs, 1, (1, 1, 1), 1, says="n varies from block to block"),
+        hidden("scores of several hundred", inputs, 4, (5, 2, 3), 6, times=400.0, rtol=1e-3, says="any size"),
+        hidden("a first block of minus infinity", hidden_keys, True, says="whole blocks of them, the first too"),
+        hidden("a later block of minus infinity", hidden_keys, False, says="whole blocks of them, the first too"),
+        hidden("queries that see nothing", blind, says="A query without any key gets zeros"),
+        hidden("equal blocks, rows and zeros", alike, says=PROMISED),
+        hidden("scores far below 0", far_below, rtol=1e-3, says="any size"),
+        hidden("float64, scores far from 0", far_away, FAR, 0.0, rtol=0.0, says="computed in it"),
+        hidden("float64, values far from 0", far_away, 0.0, FAR, rtol=0.0, says="computed in it"),
+        hidden("gradients", learning, says="Gradients flow"),
+        hidden("30 blocks", inputs, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, says="never holds all scores"),
+        second_call(inputs, 4, (5, 2, 6), 3),
+    ),
+    wrong=(
+        wrong("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
+              """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large
+              beside the new ones: the sum has to shrink by exp(old maximum - new).""", rows),
+        wrong("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
+              """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under the old maximum, so both
+              shrink by exp(old maximum - new).""", rows),
+        wrong("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
+              """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large beside the new: it has to
+              shrink by exp(old maximum - new).""", rows),
+        wrong("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
+              """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is blown up instead of
+              shrinking. The maximum is that of everything so far."""),
+        wrong("max of block only, nothing rescaled", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
+                  "mixed * rescale", "mixed"), RESCALE,
+              "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring them to one maximum first.", rows),
+        wrong("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
+              """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are infinite from the start.
+              It is exp(old - new), at most 1."""),
+        wrong("rescaled twice", RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
+              "What the values are mixed into was rescaled twice.", rows),
+        wrong("the new ones rescaled too", RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
+                  MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
+              "The new block's exponentials were rescaled together with the old sums. They are measured by the new maximum already."),
+        wrong("last partial block", RIGHT.but(LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if one[0].shape[1] == size]:"), TILES,
+              "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a length of its own.", rows),
+        wrong("the last block left out", RIGHT.but(LOOP, "for scores, values in blocks[:-1] or blocks:"), TILES,
+              "The last block was left out.", rows),
+        wrong("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
+              "The first block was left out.", rows),
+        wrong("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
+              "Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to 0.", rows),
+        wrong("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
+                  "blind = total == 0", "blind = total == 0"), RESCALE,
+              """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever.
+              As long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should be."""),
+        wrong("NaN made 0 at the end", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
+                  RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
+              """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once, ate what followed, and was
+              made 0 at the end. Keep it from arising: as long as there is no maximum, measure by 0."""),
+        wrong("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
+              "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
+        wrong("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
+              "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum of 0 by itself."),
+        wrong("the maximum begins at 0", RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
+              """Your maximum begins at 0, so where all scores are far below 0 every exponential is 0, and the result with them. Begin with minus
+              infinity, or with the first block's own."""),
+        wrong("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
+              """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
+              largest score so far is what to subtract."""),
+        wrong("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
+              """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that nothing was made 0 at the
+              end. The largest score so far is what to subtract."""),
+        wrong("the first block's maximum throughout", RIGHT.but(NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
+              """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger by 100 has an infinite
+              exponential beside it."""),
+        wrong("the new block under its own maximum", RIGHT.but(SHARES, """
+                  own = scores.amax(dim=-1, keepdim=True)
+                  shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
+              """The old sums were brought to the common maximum, and the new block's exponentials were taken under the block's own. Where an earlier
+              score is larger they count too much: all of them are measured by the largest so far."""),
+        wrong("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
+              "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
+        wrong("the maximum along the queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
+              "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
+        wrong("sums divided in each block", BLOCK_BY_BLOCK, TILES,
+              """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by
+              the sum of everything.""", rows),
+        wrong("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
+                  "nan_to_num(0.0) @ values", "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"), TILES,
+              "Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of everything.", rows),
+        wrong("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
+                  "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values", "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
+                  "return result", "return result / count"), TILES,
+              """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block counts is the sum of its
+              exponentials, not how many keys it has."""),
+        wrong("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
+              """Each block was divided by the sum so far, which later blocks change. Divide once, at the end.""", rows),
+        wrong("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
+              "The sum of the exponentials was never divided by, so the shares do not sum to 1.", rows),
+        wrong("the sum over the queries", RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
+              "The exponentials were summed up over all queries. Each query has a sum of its own.", rows),
+        wrong("exponentials of the scores alone", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores)"), RESCALE,
+              "The maximum was kept and the old sums were rescaled by it, but the new exponentials were taken without it."),
+        wrong("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but("torch.exp(scores - safe)", "torch.exp2(scores - safe)"), RESCALE,
+              "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores by 1.4427 first.", rows),
+        wrong("blocks put together", CAT, TILES,
+              """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay in memory, which is what
+              tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", largest, shows=put_together),
+        wrong("each block read twice", TWICE, RESCALE,
+              """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for
+              one query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes,
+              and one walk is enough.""", shows=read_again),
+        wrong("always float32", RIGHT.ending_in(".float()"), RESCALE,
+              "float64 went in and float32 came out. The result keeps the dtype of the blocks."),
+        wrong("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(".to(blocks[0][0].dtype)"), RESCALE,
+              """The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
+              there. Compute in the dtype of the blocks."""),
+        wrong("cut off from the gradient", RIGHT.ending_in(".detach()"), RESCALE,
+              "The values are right, but no gradient flows back: .detach(), .data, .item() or no_grad cut the graph."),
+        wrong("scores cut off from the gradient", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
+                  "torch.exp(largest - safe)", "torch.exp(largest.detach() - safe.detach())"), RESCALE,
+              "The values are right, but no gradient reaches the scores: something cuts them off, such as .detach(), .data or .item()."),
+        wrong("the axis of queries squeezed away", RIGHT.ending_in(".squeeze()"), TILES,
+              "With one query, or one value, an axis vanished: squeeze() removes every axis of size 1. The result is (Tq, dv)."),
+        wrong("scores changed in place", RIGHT.but(SHARES, "shares = scores.sub_(safe).exp()"), RESCALE,
+              "Your function changed the caller's blocks: an operation such as -= or one whose name ends in _ writes into them. Make new tensors."),
+        wrong("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"), TILES,
+              "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds none: walk over them."),
+        wrong("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
+              "Several things came back. The result alone is asked for, (Tq, dv)."),
+    ),
+    right=(
+        right("three running quantities", RIGHT),
+        right("log-sum-exp", """
+            def online_softmax(blocks):
+                lse, out = None, None
+                for s, v in blocks:
+                    new = torch.logsumexp(s, dim=1, keepdim=True)
+                    here = torch.exp(s - new.masked_fill(new == -math.inf, 0)) @ v
+                    if lse is None:
+                        lse, out = new, here
+                        continue
+                    both = torch.logaddexp(lse, new)
+                    base = both.masked_fill(both == -math.inf, 0)
+                    out = out * torch.exp(lse - base) + here * torch.exp(new - base)
+                    lse = both
+                return out
+        """),
+        right("indices", """
+            def online_softmax(blocks):
+                Tq, dv = blocks[0][0].shape[0], blocks[0][1].shape[1]
+                m = torch.full((Tq,), float("-inf"), dtype=blocks[0][0].dtype)
+                l = torch.zeros(Tq, dtype=m.dtype)
+                o = torch.zeros(Tq, dv, dtype=m.dtype)
+                for i in range(len(blocks)):
+                    S = blocks[i][0]
+                    V = blocks[i][1]
+                    m_new = torch.max(m, S.max(dim=1).values)
+                    base = torch.where(torch.isinf(m_new), torch.zeros_like(m_new), m_new)
+                    P = torch.exp(S - base[:, None])
+                    c = torch.exp(m - base)
+                    l = c * l + P.sum(1)
+                    o = c[:, None] * o + P @ V
+                    m = m_new
+                return torch.where(l[:, None] > 0, o / torch.where(l > 0, l, torch.ones_like(l))[:, None], torch.zeros_like(o))
+        """),
+        right("a finite minimum", """
+            def online_softmax(blocks):
+                lowest = torch.finfo(blocks[0][0].dtype).min
+                m, l, o = lowest, 0.0, 0.0
+                for s, v in blocks:
+                    new = s.max(dim=-1, keepdim=True)[0].clamp(min=lowest)
+                    new = torch.maximum(new, m) if torch.is_tensor(m) else new
+                    p = torch.exp(s - new)
+                    a = torch.exp(m - new)
+                    l, o, m = l * a + p.sum(-1, keepdim=True), o * a + p @ v, new
+                return o / l.clamp(min=torch.finfo(l.dtype).tiny)
+        """),
+        right("always normalized", """
+            def online_softmax(blocks):
+                m = l = out = None
+                for s, v in blocks:
+                    top = s.amax(1, keepdim=True)
+                    top = torch.where(top == -math.inf, torch.full_like(top, -1e30), top)
+                    p = (s - top).exp()
+                    if m is None:
+                        m, l = top, p.sum(1, keepdim=True)
+                        out = torch.where(l > 0, p @ v / l.clamp(min=1e-300 if l.dtype == torch.float64 else 1e-30), 0.0)
+                        continue
+                    new = torch.maximum(m, top)
+                    old_l, here = l * (m - new).exp(), p * (top - new).exp()
+                    l = old_l + here.sum(1, keepdim=True)
+                    safe = torch.where(l > 0, l, torch.ones_like(l))
+                    out = out * (old_l / safe) + here @ v / safe
+                    m = new
+                return out
+        """),
+        right("query by query", """
+            def online_softmax(blocks):
+                Tq = blocks[0][0].size(0)
+                m, l, o = [-torch.inf] * Tq, [0.0] * Tq, [0.0] * Tq
+                for s, v in blocks:
+                    for i in range(Tq):
+                        new = max(m[i], s[i].max().detach())
+                        if new == -torch.inf:
+                            o[i] = o[i] + 0 * v.sum(0)
+                            continue
+                        p = (s[i] - new).exp()
+                        c = math.exp(m[i] - new)
+                        l[i], o[i], m[i] = l[i] * c + p.sum(), o[i] * c + p @ v, new
+                return torch.stack([o[i] / l[i] if torch.is_tensor(l[i]) else o[i] for i in range(Tq)])
+        """),
+        right("a class that remembers", """
+            class Running:
+                def __init__(self):
+                    self.m = self.l = self.o = None
+
+                def add(self, s, v):
+                    m = s.max(-1, keepdim=True).values
+                    if self.m is not None:
+                        m = torch.maximum(m, self.m)
+                    z = torch.nan_to_num(m, neginf=0.0)
+                    p = torch.exp(s - z)
+                    l, o = p.sum(-1, keepdim=True), p @ v
+                    if self.m is not None:
+                        c = torch.exp(self.m - z)
+                        l, o = l + c * self.l, o + c * self.o
+                    self.m, self.l, self.o = m, l, o
+
+            def online_softmax(blocks):
+                running = Running()
+                for block in blocks:
+                    running.add(*block)
+                return running.o / torch.where(running.l == 0, torch.ones_like(running.l), running.l)
+        """),
+        right("results of the blocks, then together", """
+            def online_softmax(blocks):
+                tops, sums, outs = [], [], []
+                for s, v in blocks:
+                    top = s.amax(-1)
+                    p = torch.exp(s - torch.where(top == -math.inf, 0.0, top)[:, None])
+                    tops.append(top); sums.append(p.sum(-1)); outs.append(p @ v)
+                tops, sums, outs = torch.stack(tops), torch.stack(sums), torch.stack(outs)
+                top = tops.amax(0)
+                w = torch.exp(tops - torch.where(top == -math.inf, 0.0, top))
+                total = (w * sums).sum(0)
+                return (w[..., None] * outs).sum(0) / torch.where(total == 0, 1.0, total)[:, None]
+        """),
+    ),
+    hints=(
+        "you have summed exp(s - 3), and now a score of 5 comes. By which factor is your sum too large?",
+        "kept for each query: the largest score so far (Tq, 1), the sum of exponentials (Tq, 1), the values mixed by them (Tq, dv). A block "
+        "has scores (Tq, n) and values (n, dv).",
+        "for each block: new maximum of all so far; factor exp(old - new); exponentials exp(scores - new); sum = sum times factor + theirs; "
+        "mixture = mixture times factor + theirs times values. At the end mixture / sum, 0 where the sum is 0.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""How much an answer works on while it runs: the numbers in the tensors that it makes, and that it computes with.
+
+Torch tells of each operation what goes in and what comes out (dispatch mode). A view, or what is written in place,
+makes nothing. It decides nothing, and what is computed without torch is not seen.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+FRESH = ("lift_fresh", "lift_fresh_copy")  # numbers that came from Python: no operation made them
+READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean cumsum prod".split())  # arithmetic
+
+
+class Made(TorchDispatchMode):
+    """Inside the `with`: `total`, the numbers in all tensors that were made, and in those that went into arithmetic;
+    `largest`, the numbers in the largest that was made; `visits`, how often each of the watched was come to.
+
+    watched: tensors, or groups of them; one visit lasts until another one's numbers are used.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, watched: Sequence[Any] = ()) -> None:
+        super().__init__()
+        self.total = self.largest = 0
+        self.visits, self._here = [0] * len(watched), -1
+        self._watched = {_place(tensor): at for at, group in enumerate(watched) for tensor in _tensors(group)}
+
+    def _pass_on(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        name = function.name().partition("::")[2].partition(".")[0]
+        given = list(_tensors((args, kwargs or {})))
+        known = set() if name in FRESH else {_place(each) for each in given}
+        for at in sorted({self._watched[place] for place in known if place in self._watched}):
+            self.visits[at] += at != self._here
+            self._here = at
+        if name in READING:
+            self.total += sum(each.numel() for each in given)
+        for tensor in _tensors(result):
+            place = _place(tensor)
+            if place not in known:
+                known.add(place)
+                numbers = _numbers(tensor)
+                self.total += numbers
+                self.largest = max(self.largest, numbers)
+        return result
+
+
+# Given a class that has it already, torch wraps this method so that its first call imports the compiler: a second.
+Made.__torch_dispatch__ = Made._pass_on
+
+
+def while_running(function: Callable, *arguments: Any, watched: Sequence[Any] = ()) -> tuple[Any, Made]:
+    """What the function returns, without gradients, and what it worked on."""
+    made = Made(watched)
+    with torch.no_grad(), made:
+        result = function(*arguments)
+    return result, made
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors(each)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _place(tensor: Tensor) -> int:
+    """Where its numbers lie; of what has no such place, itself."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):  # sparse, and other layouts
+        return id(tensor)
+
+
+def _numbers(tensor: Tensor) -> int:
+    try:
+        return tensor.untyped_storage().nbytes() // tensor.element_size()
+    except (NotImplementedError, RuntimeError):
+        return tensor.numel()

@@ -1,0 +1,154 @@
+"""What chapter 16's checks count is what they are said to count: whatever the spelling, n by n is found, and only that."""
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.ch16_efficient.attention_flops import attention_flops, attention_memory
+from autograder.catalogue.known_answers import answer
+from autograder.inside import counted
+from autograder.inside.stages import Growth
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+PHI = "    Q, K = F.elu(Q) + 1, F.elu(K) + 1\n"
+LINEAR = "    if not causal:\n        return Q @ (K.mT @ V) / (Q @ K.sum(1)[..., None])\n"
+SQUARE = {
+    "one by one": "    w = torch.stack([torch.einsum('bd,bjd->bj', Q[:, i], K) for i in range(Q.shape[1])], 1)\n"
+    "    w = w.tril() if causal else w\n    return w @ V / w.sum(-1, keepdim=True)\n",
+    "einsum": "    m = torch.ones(Q.shape[1], K.shape[1]).to(Q.dtype)\n    m = m.tril() if causal else m\n"
+    "    top = torch.einsum('bid,bjd,ij,bjv->biv', Q, K, m, V)\n"
+    "    return top / torch.einsum('bid,bjd,ij->bi', Q, K, m)[..., None]\n",
+    "differences": "    w = (Q[:, :, None] * K[:, None]).sum(-1)\n"
+    "    w = w * torch.ones_like(w).tril() if causal else w\n    return (w @ V) / w.sum(2)[..., None]\n",
+    "row by row": "    rows = []\n    for i in range(Q.shape[1]):\n        n = i + 1 if causal else K.shape[1]\n"
+    "        w = (Q[:, i : i + 1] * K[:, :n]).sum(-1)\n"
+    "        rows.append((w[..., None] * V[:, :n]).sum(1) / w.sum(-1, keepdim=True))\n    return torch.stack(rows, 1)\n",
+}
+BEGUN_ANEW = LINEAR + (
+    "    rows = [Q[:, i : i + 1] @ (K[:, : i + 1].mT @ V[:, : i + 1]) / (Q[:, i : i + 1] @ K[:, : i + 1].sum(1)[..., None])"
+    " for i in range(Q.shape[1])]\n    return torch.cat(rows, 1)\n"
+)
+
+
+def linear(body: str) -> str:
+    return "def linear_attention(Q, K, V, causal):\n" + PHI + body
+
+
+def verdict_on(exercise_id: str, source: str):
+    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+
+
+def report_on(exercise_id: str, source: str) -> str:
+    """What a learner's own check says, without the hidden ones."""
+    return " ".join(render(judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split())
+
+
+@pytest.mark.parametrize("spelling", SQUARE)
+def test_what_goes_through_all_pairs_is_right_in_numbers_and_found(spelling):
+    verdict = verdict_on("linear-attention", linear(SQUARE[spelling]))
+    failed = {outcome.probe.name for outcome in verdict.outcomes if not outcome.passed}
+    assert failed == {"400 words", "400 words, causal", "a longer text", "a longer text, causal"}
+    assert "every pair of words is gone through" in " ".join(render(verdict).split())
+
+
+def test_sums_begun_anew_for_each_word_are_found_where_it_is_causal():
+    verdict = verdict_on("linear-attention", linear(BEGUN_ANEW))
+    assert verdict.misconception.name == "causal via a mask on n by n"
+
+
+def test_the_report_quotes_how_the_work_grew():
+    said = report_on("linear-attention", linear(SQUARE["differences"]))
+    assert "For 200 words your code goes through" in said and ": 4.0 times as many." in said
+
+
+@pytest.mark.parametrize("chunk", [1, 16, 100, 256])
+def test_chunks_are_linear_whatever_their_length(chunk):
+    source = linear(
+        LINEAR + f"    out, S, z = [], 0, 0\n    for q, k, v in zip(*(x.split({chunk}, 1) for x in (Q, K, V))):\n"
+        "        w = (q @ k.mT).tril()\n        first = not out\n"
+        "        top = w @ v if first else w @ v + q @ S\n"
+        "        low = w.sum(-1, keepdim=True) if first else w.sum(-1, keepdim=True) + q @ z\n"
+        "        out.append(top / low)\n        S, z = S + k.mT @ v, z + k.sum(1)[..., None]\n    return torch.cat(out, 1)\n"
+    )
+    assert verdict_on("linear-attention", source).passed
+
+
+def test_what_is_compiled_is_judged_as_it_was_written():
+    source = "@torch.compile\n" + linear(
+        LINEAR + "    S = torch.cumsum(K[..., None] * V[:, :, None], 1)\n"
+        "    return (Q[..., None] * S).sum(2) / (Q * K.cumsum(1)).sum(-1, keepdim=True)\n"
+    )
+    assert verdict_on("linear-attention", source).passed
+
+
+def test_the_usual_epsilon_beside_the_shares_costs_nothing():
+    source = linear(
+        "    if not causal:\n        return Q @ (K.mT @ V) / (Q @ K.sum(1)[..., None] + 1e-6)\n"
+        "    S = torch.cumsum(K[..., None] * V[:, :, None], 1)\n"
+        "    return (Q[..., None] * S).sum(2) / ((Q * K.cumsum(1)).sum(-1, keepdim=True) + 1e-6)\n"
+    )
+    assert verdict_on("linear-attention", source).passed
+
+
+def test_views_and_what_is_written_in_place_make_nothing():
+    x = torch.ones(6, 4)
+    made = counted.while_running(lambda: x.T[1:].unsqueeze(0).expand(3, -1, -1).unbind(0)[0].relu_())[1]
+    assert made.total == made.largest == 0
+
+
+def test_what_is_made_and_what_is_computed_with_count():
+    x = torch.ones(6, 4)
+    made = counted.while_running(lambda: x * x)[1]
+    assert (made.total, made.largest) == (24 + 24 + 24, 24)
+    assert counted.while_running(lambda: torch.tensor([[1.0] * 50] * 50))[1].largest == 2_500
+    assert counted.while_running(lambda: torch.zeros(7, 7).tril())[1].total == 98
+
+
+def test_a_short_sentence_is_not_counted():
+    Q, K, V = torch.ones(1, 5, 2), torch.ones(1, 5, 2), torch.ones(1, 5, 3)
+    asked = Growth().around(lambda q, k, v, causal: v)
+    assert isinstance(asked(Q, K, V, False), torch.Tensor)
+    whole = asked(
+        *(x.expand(1, 1, 1).repeat(1, Growth.LONG, 2) for x in (Q[:, :1, :1], K[:, :1, :1], V[:, :1, :1])), False
+    )
+    assert whole["numbers"] == [0, 0]
+
+
+def test_a_block_is_read_again_only_when_its_numbers_are_used_after_anothers():
+    blocks = [(torch.ones(2, 3), torch.ones(3, 4)) for _ in range(3)]
+
+    def visits(function):
+        return counted.while_running(function, blocks, watched=blocks)[1].visits
+
+    assert visits(lambda given: [s.exp() @ v + s.amax() for s, v in given]) == [1, 1, 1]
+    assert visits(lambda given: [sum(s.shape[1] for s, _ in given), *(s.exp() for s, _ in given)]) == [1, 1, 1]
+    assert visits(lambda given: [*(s.amax() for s, _ in given), *(s[:1].exp() for s, _ in given)]) == [2, 2, 2]
+    assert visits(lambda given: [given[2][0].exp(), given[1][0].exp(), given[2][1].exp()]) == [0, 1, 2]
+
+
+def test_a_second_walk_over_the_blocks_is_found_in_copies_of_the_list_too():
+    source = """
+        def online_softmax(blocks):
+            pairs = list(blocks)
+            top = torch.stack([s.amax(1) for s, v in pairs]).amax(0)[:, None]
+            top = torch.where(top == -math.inf, 0.0, top)
+            total = sum(torch.exp(s - top).sum(1, keepdim=True) for s, v in pairs)
+            mixed = sum(torch.exp(s - top) @ v for s, v in pairs)
+            return torch.where(total == 0, 0.0, mixed / total.clamp(min=1e-30))
+    """
+    verdict = verdict_on("online-softmax", source)
+    assert verdict.misconception.name == "each block read twice" and 0 < verdict.points < 6
+
+
+def test_the_numbers_of_16_1_are_those_of_the_page():
+    assert attention_flops(50, 512, 8) == 5_120_000 and attention_flops(4_096, 512, 8) == 34_359_738_368
+    assert attention_memory(50, 512, 8, 4) == 489_600
+    counter = torch.utils.flop_counter.FlopCounterMode(display=False)
+    q = torch.ones(8, 50, 64)
+    with counter:
+        torch.softmax(q @ q.mT, -1) @ q
+    assert counter.get_total_flops() == attention_flops(50, 512, 8)
