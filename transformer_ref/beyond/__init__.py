@@ -1,0 +1,1 @@
+"""What attention became after the translator: one module an idea, built from the parts of `transformer_ref.model`."""
