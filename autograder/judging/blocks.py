@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 
 from autograder.catalogue.exercise import Block, Role
-from autograder.judging import roles
+from autograder.judging import roles, single_parts
 from autograder.judging.roles import Assignment, Matrix, Shape, Slot
 
 MOST_READINGS = 24
@@ -119,8 +119,12 @@ class _Reader:
         self._fixed = self._by_word(said)
         taken = {name for slot in self._fixed.values() for name, _ in slot.matrix.members}
         self._order = [name for name in parameters.order if name not in taken]
+        vectors = self._place_vectors()
+        taken |= {slot.parameter for slot in vectors.values()}
+        self._order = [name for name in self._order if name not in taken]
         self._biases = self._matched_biases()
-        self._simple: Assignment = dict(self._fixed)
+        self._simple: Assignment = self._fixed | vectors
+        taken |= self._place_single_parts()
         used = taken | self._place_tables(taken)
         self._groups = self._attention_groups(used | self._place_feed_forward(used))
         self._place_norms()
@@ -229,6 +233,47 @@ class _Reader:
         if missing or left:
             self.troubles.append(Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks)))
         return used | left
+
+    def _place_vectors(self) -> Assignment:
+        """Vectors that are no bias and in no norm, such as a class token."""
+        blocks = [each for each in self._of("vector") if f"{each.name}.numbers" not in self._fixed]
+        matrices = [name for name in self._order if len(self._shape(name)) > 1]
+
+        def is_of_another(name: str) -> bool:
+            a_scale = name in self._seen.ones or name.endswith(".weight") or self._in_norm(name)
+            return a_scale or any(fits(matrix, name) for fits in (_by_module, _by_key) for matrix in matrices)
+
+        found = single_parts.vectors(blocks, self._seen.shapes, self._order, is_of_another)
+        self.troubles += [Trouble(each.name, 0, 1) for each in blocks if f"{each.name}.numbers" not in found]
+        return {role: _vector(name, self._numbers(name)) for role, name in found.items()}
+
+    def _place_single_parts(self) -> set[str]:
+        """Rows, such as positions, and projections with their biases."""
+        others = [each for each in self._blocks if each.kind != "rows"]
+        found, near = single_parts.rows(self._free("rows", "rows"), self._seen.shapes, self._order, others)
+        self._simple |= found
+        for block in self._free("rows", "rows"):
+            what, number, wanted = (f"rows of {block.name}", near, block.sizes[0]) if near else (block.name, 0, 1)
+            self.troubles.append(Trouble(what, number, wanted))
+        left = [name for name in self._order if name not in {slot.parameter for slot in found.values()}]
+        found, spare = single_parts.projections(self._free("projection", "weight"), self._seen.shapes, left)
+        self._simple |= found
+        missing = self._free("projection", "weight")
+        if spare:
+            self.troubles.append(Trouble("projections", len(found) + len(spare), len(found) + len(missing)))
+        self.troubles += [Trouble(block.name, 0, 1) for block in missing]
+        for block in self._of("projection"):
+            slot, role = self._simple.get(f"{block.name}.weight"), f"{block.name}.bias"
+            bias = self._biases.get(slot.parameter) if slot else None
+            if bias is not None and self._numbers(bias) == block.sizes[1]:
+                self._simple[role] = _vector(bias, block.sizes[1])
+            elif slot is not None and role not in self._fixed:
+                self.troubles.append(Trouble(f"bias of the {block.name}", 0, 1))
+        return {slot.parameter for slot in self._simple.values()}
+
+    def _free(self, kind: str, part: str) -> list[Block]:
+        """The blocks of a kind that no parameter is known for yet."""
+        return [each for each in self._of(kind) if f"{each.name}.{part}" not in self._simple]
 
     def _place_feed_forward(self, taken: set[str]) -> set[str]:
         used: set[str] = set()

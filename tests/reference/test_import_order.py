@@ -21,7 +21,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("model.key_value_cache", "model.multi_head_attention", "model.keeping_weights"),
     ("model.positional_encoding",),
     ("model.masks",),
-    ("model.feed_forward", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
+    ("model.feed_forward", "model.residual", "model.encoder", "model.decoder", "model.tokens_alone", "model.transformer"),
     ("live_model", "mine", "own_code"),
     ("data",),
     ("training.loss", "training.processes"),

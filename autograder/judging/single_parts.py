@@ -1,0 +1,94 @@
+"""Parts of a model that stand alone, such as those around a ViT's layers: which parameter is which.
+
+A projection may be an nn.Linear, a bare matrix in either layout, or a convolution whose stride is its size. Rows (of
+positions) and a vector (a class token) may be bare parameters with axes of size 1 around them, or an embedding.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from autograder.catalogue.exercise import Block
+from autograder.judging.roles import Matrix, Shape, Slot
+
+KINDS = ("projection", "rows", "vector")
+SAYS_TOKEN = ("cls", "class", "token")
+
+
+def vectors(
+    blocks: Sequence[Block],
+    shapes: Mapping[str, Shape],
+    order: Sequence[str],
+    is_of_another: Callable[[str], bool],
+) -> dict[str, str]:
+    """Role -> parameter for the blocks that are one vector.
+
+    order: names as they are used; is_of_another: whether a vector is a bias or belongs to a norm, as names tell.
+    """
+    found: dict[str, str] = {}
+    for block in (block for block in blocks if block.kind == "vector"):
+        (size,) = block.sizes
+        lone = [n for n in order if n not in found.values() and prod(shapes[n]) == size == max(shapes[n], default=0)]
+        fits = [name for name in lone if len(shapes[name]) > 1 or not is_of_another(name)]
+        if fits:
+            found[f"{block.name}.numbers"] = min(fits, key=lambda name: _unlike_a_token(name, shapes[name]))
+    return found
+
+
+def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool]:
+    """What is least for the likeliest: a bias or a scale has one axis and other names."""
+    return len(shape) == 1, not any(word in name.lower() for word in SAYS_TOKEN)
+
+
+def rows(
+    blocks: Sequence[Block], shapes: Mapping[str, Shape], order: Sequence[str], others: Sequence[Block]
+) -> tuple[dict[str, Slot], int]:
+    """Role -> slot for the blocks that are rows; and how many rows a parameter has that could be meant and is not.
+
+    others: the blocks beside them, whose matrices no rows are.
+    """
+    found: dict[str, Slot] = {}
+    beside = {size for block in others for size in block.sizes}
+    beside |= {times * block.sizes[0] for block in others if block.kind == "attention" for times in (2, 3, 4)}
+    near = 0
+    for block in (block for block in blocks if block.kind == "rows"):
+        taken = {slot.parameter for slot in found.values()}
+        plain = {name: _plain(shapes[name], block.sizes[1]) for name in order if name not in taken}
+        fits = [name for name, shape in plain.items() if shape == block.sizes]
+        if fits:
+            matrix = Matrix(fits[0], block.sizes, ((fits[0], None),))
+            found[f"{block.name}.rows"] = Slot(matrix, 0, block.sizes[1], outputs_first=False)
+        else:
+            like = [s[0] for s in plain.values() if len(s) == 2 and s[1] == block.sizes[1] and s[0] not in beside]
+            near = like[0] if like else 0
+    return found, near
+
+
+def _plain(shape: Shape, width: int) -> Shape:
+    """A shape as rows of this width, without axes of size 1 in front."""
+    return (prod(shape[:-1]), width) if len(shape) > 1 and shape[-1] == width else shape
+
+
+def projections(
+    blocks: Sequence[Block], shapes: Mapping[str, Shape], order: Sequence[str]
+) -> tuple[dict[str, Slot], set[str]]:
+    """Role -> slot for the weights of the blocks that are projections; and the parameters that are one too many."""
+    found: dict[str, Slot] = {}
+    fitting: set[str] = set()
+    for block in (block for block in blocks if block.kind == "projection"):
+        slots = {name: slot for name in order if (slot := _slot(name, shapes[name], *block.sizes)) is not None}
+        fitting |= set(slots)
+        free = [name for name in slots if name not in {slot.parameter for slot in found.values()}]
+        if free:
+            found[f"{block.name}.weight"] = slots[free[0]]
+    return found, fitting - {slot.parameter for slot in found.values()}
+
+
+def _slot(name: str, shape: Shape, inputs: int, outputs: int) -> Slot | None:
+    """A parameter as a projection: outputs first, as layers and convolutions have them, or last; None if it is none."""
+    if len(shape) < 2:
+        return None
+    if shape[0] == outputs and prod(shape[1:]) == inputs:
+        return Slot(Matrix(name, (outputs, inputs), ((name, None),)), 0, outputs, outputs_first=True)
+    if shape[-1] == outputs and prod(shape[:-1]) == inputs:
+        return Slot(Matrix(name, (inputs, outputs), ((name, None),)), 0, outputs, outputs_first=False)
+    return None
