@@ -99,6 +99,7 @@ ONE = "weights[a * k + b, pixel[inside], (row * W + column)[inside]] = 1"
 ANYWHERE = "inside = row == row"
 VALUES, HEAD = "values = pixels @ kernel[:, :, a, b].T", "total = total + weights[a * k + b] @ values"
 PIXEL, BACK = "pixels = x.reshape(B, C, H * W).transpose(1, 2)", "out = total.transpose(1, 2).reshape(B, out_channels, H, W)"
+MIXING = RIGHT[RIGHT.index("    for a in range(k):\n        for b in range(k):\n            values") : RIGHT.index("    out = total")]
 
 EXERCISE = Exercise(
     id="conv-as-attention", number="14.4", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
@@ -221,6 +222,11 @@ EXERCISE = Exercise(
               "k was taken for 3, whatever the kernel is. Its last axis says it."),
         wrong("a kernel larger than the image refused", RIGHT.but("if k % 2 == 0:", "if k % 2 == 0 or k > 2 * H + 1 or k > 2 * W + 1:"), BORDERS,
               "A ValueError comes for a kernel that is larger than the image. Its far cells look outside, where there is nothing; the others work."),
+        wrong("weights written while they are used", RIGHT.but(ONE, ONE + """
+            seen = x.reshape(B, C, H * W).transpose(1, 2) @ kernel[:, :, a, b].T
+            parts = (weights[a * k + b] @ seen) + (parts if a + b else 0)""").but(PIXEL, "total = parts").without("total = 0").but(MIXING, ""), SHIFTS,
+              """The numbers are right, but the way back stops: a head's weights were used in a product, and then the same tensor was written
+              into, for the next head. Fill all of the weights first and mix afterwards, or stack one tensor for each head."""),
         *usual_mistakes(RIGHT, arguments="x kernel", detached=SHIFTS, float32=SHIFTS, single=SHIFTS, squeezed=SHIFTS, viewed=SHIFTS),
     ),
     right=(

@@ -66,8 +66,8 @@ EXERCISE = Exercise(
         hidden("a patch is one pixel", inputs, 2, 3, 4, 5, 1, says="p: the side of a patch, 1 or more"),
         hidden("one patch is the whole image", inputs, 2, 3, 1, 1, 5, says="p: the side of a patch, 1 or more"),
         hidden("as many channels as pixels in a side", inputs, 2, 4, 3, 2, 4, says="channel by channel"),
-        hidden("4 rows, 9 columns, patches of 6", indivisible, 4, 9, 6, says="Raises ValueError when p divides not both of H and W"),
-        hidden("7 columns, patches of 3", indivisible, 6, 7, 3, says="Raises ValueError when p divides not both of H and W"),
+        hidden("4 rows, 9 columns, patches of 6", indivisible, 4, 9, 6, says="Raises ValueError when p does not divide both H and W"),
+        hidden("7 columns, patches of 3", indivisible, 6, 7, 3, says="Raises ValueError when p does not divide both H and W"),
     ),
     wrong=(
         wrong("view alone", whole("patches = img.reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
