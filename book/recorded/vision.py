@@ -2,10 +2,10 @@
 
     python -m book.recorded.vision [--only compare | pixels | questions]
 
-compare: a ViT and two convolutional networks on each generated task, over three seeds. pixels: a network that cannot see
-far, with and without attention between its pixels, and gamma on its way from 0. questions: attention that a question
-guides, trained on scenes of all kinds and on scenes where every hot dog has mustard, with the controls that tell the two
-apart. Four minutes of one core in all.
+compare: a ViT and two convolutional networks on each generated task, over three seeds. pixels: a network that cannot
+see far, with and without attention between its pixels, and gamma on its way from 0. questions: attention that a
+question guides, trained on scenes of all kinds and on scenes where every hot dog has mustard, with the controls that
+tell the two apart. Four minutes of one core in all.
 """
 
 import argparse
@@ -233,9 +233,8 @@ def controls(model: asked.QuestionAttention, generator: Generator) -> dict[str, 
             }
             if about == "on":
                 other = asked.swapped(told, food, (told.toppings[:, food] + 1) % len(asked.TOPPINGS))
-                row["swapped"] = mean(
-                    model(asked.draw(other), ids).logits.argmax(-1) != model(asked.draw(told), ids)[0].argmax(-1)
-                )
+                before, after = (model(asked.draw(each), ids).logits.argmax(-1) for each in (told, other))
+                row["swapped"] = mean(before != after)
             found[f"{about} the {name}"] = row
     return found
 

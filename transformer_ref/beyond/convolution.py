@@ -1,5 +1,7 @@
 """Small convolutional networks for chapter 14 to compare with: one that stays local, one that sees it all."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -62,9 +64,7 @@ class DeepCNN(nn.Module):
     def __init__(self, channels: int, width: int, classes: int) -> None:
         super().__init__()
         sizes = [channels, width, width, 2 * width, 2 * width]
-        self.layers = nn.ModuleList(
-            nn.Conv2d(before, after, 3, padding=1) for before, after in zip(sizes, sizes[1:], strict=False)
-        )
+        self.layers = nn.ModuleList(nn.Conv2d(before, after, 3, padding=1) for before, after in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], classes)
 
     def forward(self, images: Tensor) -> Tensor:

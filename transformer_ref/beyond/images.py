@@ -65,7 +65,7 @@ def counts(count: int, generator: Generator) -> Images:
 
 
 def relations(count: int, generator: Generator) -> Images:
-    """Return images with a plus or a ring on the left, another on the right; the answer is 1 where they are the same."""
+    """Return images with a plus or a ring on the left and on the right; the answer is 1 where both are the same."""
     pixels = _noise(count, generator)
     kinds = torch.randint(2, (2, count), generator=generator)
     for kind, columns in zip(kinds, (LEFT, RIGHT), strict=True):

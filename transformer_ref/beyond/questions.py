@@ -1,8 +1,8 @@
 """Scenes that a program draws, a question about one thing in them, and attention that the question guides (chapter 14).
 
 A scene is a table with 3 by 3 places. On four of them stand four foods, each with a topping and a cloth below it; the
-others are empty. "What is on the hot dog" asks for a topping, "what is under the hot dog" for a cloth. The question's vector
-is the query; the keys and the values are the scene's patches, so the weights are a map of where it made the model look.
+others are empty. "What is on the hot dog" asks for a topping, "what is under the hot dog" for a cloth. The question's
+vector is the query; the keys and the values are the scene's patches, so the weights are a map of where it looked.
 """
 
 from collections.abc import Sequence
