@@ -34,7 +34,7 @@ INKS = {"b": (0.80, 0.58, 0.30), "s": (0.62, 0.25, 0.15), "d": (0.55, 0.36, 0.18
 
 # one letter a pixel: . cloth, b bun, s sausage, d crust, p dough, * topping
 FOODS = {
-    "hot dog": ("........", ".bbbbbb.", "bbbbbbbb", "ss*ss*ss", "s*ss*s*s", "bbbbbbbb", ".bbbbbb.", "........"),
+    "hot dog": ("........", "........", ".bbbbbb.", "ss*ss*ss", "s*ss*s*s", ".bbbbbb.", "........", "........"),
     "pizza": ("dddddddd", ".dppppd.", ".p*pp*p.", "..p**p..", "..pppp..", "...*p...", "...pp...", "........"),
     "burger": ("..bbbb..", ".bbbbbb.", "bbbbbbbb", "s*s*s*s*", "ssssssss", "bbbbbbbb", ".bbbbbb.", "........"),
     "pancake": ("........", "..pppp..", ".pp**pp.", ".p*pp*p.", ".pp**pp.", ".dppppd.", "..dddd..", "........"),
