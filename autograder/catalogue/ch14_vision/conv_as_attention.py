@@ -7,7 +7,6 @@ from autograder.catalogue.ch14_vision.shared import counted, sections, wrong_pix
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
-from autograder.catalogue.quotes import sizes
 from transformer_ref.beyond import vision
 
 SHIFTS, BORDERS = sections("shifts borders")

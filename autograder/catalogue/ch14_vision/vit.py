@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import HEADS, drawn
 from autograder.catalogue.ch14_vision.shared import first_logit, sections
