@@ -126,6 +126,32 @@ EXERCISE = Exercise(
         wrong("patches that overlap", RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
               """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p pixels
               further. (unfold takes a stride.)""", quotes=sizes),
+        wrong("steps of one pixel", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in range(W // p)], dim=1)"), PATCHES,
+              """There are as many patches as there should be, and all come from the upper left corner: each begins one pixel after the one
+              before. The next begins p pixels further.""", quotes=wrong_patch),
+        wrong("the last patches missing", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, max(H - p, 1), p) for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
+              """The last patches of each row and column are missing: a range ends before its end, and they begin at H - p and
+              W - p.""", quotes=sizes),
+        wrong("images among the numbers of a patch", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) for j in range(0, W, p)])"), PATCHES,
+              """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the channels on, and keep
+              (B, N, C * p * p).""", quotes=sizes),
+        wrong("p pieces a side", whole("patches = torch.stack([q.flatten(1) for r in img.chunk(p, 2) for q in r.chunk(p, 3)], dim=1)"), PATCHES,
+              """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them down and W / p to the
+              right. (chunk takes how many, split takes how long.)""", quotes=sizes),
+        wrong("channels moved behind, then cut", whole("patches = img.permute(0, 2, 3, 1).reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
+              """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel along a row of the image.
+              Cut height and width in two each first.""", quotes=wrong_patch),
+        wrong("channels last, and down the columns", RIGHT.but(ORDER, "(0, 4, 2, 3, 5, 1)"), PATCHES,
+              """Two things. Inside a patch your numbers go pixel by pixel, and should go channel by channel. And patches are counted down the
+              columns, and should be counted row by row.""", quotes=wrong_patch),
+        wrong("H and W taken for each other", RIGHT.but("B, C, H, W = img.shape", "B, C, W, H = img.shape"), PATCHES,
+              """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns. For a square image
+              both are the same.""", quotes=wrong_patch),
+        wrong("as many columns as rows", RIGHT.but(CUT, CUT.replace("W // p", "H // p")), PATCHES,
+              "You cut the width into as many pieces as the height: right for a square image alone. There are W/p of them."),
+        wrong("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"), PATCHES,
+              """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a tensor that needs one.
+              torch has the same operations."""),
         wrong("patches in the opposite order", RIGHT.ending_in(".flip(1)"), PATCHES,
               "The patches stand in the opposite order: the first is the one in the upper left corner.", quotes=wrong_patch),
         wrong("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,

@@ -59,7 +59,7 @@ def by_hand(gamma: float) -> Case:
 
 def said_where(g: torch.Generator) -> Case:
     """All scores 0 and values as they are: each pixel gathers the mean of each channel."""
-    return Case((labeled(2, 3, 2, 4), torch.zeros(2, 3), torch.zeros(2, 3), torch.eye(3), torch.tensor(0.5)))
+    return Case((labeled(2, 3, 2, 4), torch.zeros(3, 3), torch.zeros(3, 3), torch.eye(3), torch.tensor(0.5)))
 
 
 RIGHT = answer("""
@@ -110,6 +110,16 @@ EXERCISE = Exercise(
         wrong("channels attend to channels", RIGHT.but(SCORES, "scores = q.transpose(1, 2) @ k"), PIXELS,
               """The product of queries and keys compares their *features*, (C', C'), and then it does not fit the values. It is pixels
               that look at pixels: the table of scores is (B, H * W, H * W)."""),
+        wrong("kernels on their side", RIGHT.but("pixels @ Wq.T", "pixels @ Wq").but("pixels @ Wk.T", "pixels @ Wk"), PIXELS,
+              """Wq and Wk met the pixels lying on their side. Like 1x1 kernels they are (out, in) = (C', C): with pixels as rows, their C
+              must meet the pixels' C. It fits by accident where C' = C."""),
+        wrong("kernels on the last axis", RIGHT.without("q = pixels @ Wq.T").without("k = pixels @ Wk.T").without("v = pixels @ Wv.T").without(BACK).but(
+                  PIXEL, "q, k, v = x @ Wq.T, x @ Wk.T, x @ Wv.T").but(SCORES, "scores = q @ k.transpose(-2, -1)"), PIXELS,
+              """The kernels met the last axis of the image, which is its width. They change the *channels* of each pixel: bring the channels
+              behind first, with H and W joined."""),
+        wrong("a softmax for each row of pixels", RIGHT.but(SHARES, "weights = torch.softmax(scores.reshape(B, H * W, H, W), dim=-1).reshape(scores.shape)"), PIXELS,
+              """The softmax ran over one row of the image at a time, so a pixel shares out 1 to *each* row, H in all. Join height and width:
+              it shares out 1 over all H * W pixels.""", quotes=wrong_pixel),
         wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=1"), PIXELS,
               """The softmax ran over the pixels that *ask*. Each asking pixel shares out 1 over those that it looks at: with the table
               (query, key), the last axis.""", quotes=wrong_pixel),
@@ -161,6 +171,8 @@ EXERCISE = Exercise(
               "A gamma below 0 was taken for 0. It is learned, and may be any number."),
         wrong("subtracted", RIGHT.but(LAST, "x - gamma * gathered"), GAMMA,
               "What was gathered was subtracted. It is added.", quotes=wrong_pixel),
+        wrong("multiplied into the image", RIGHT.but(LAST, "x + gamma * gathered * x"), GAMMA,
+              "What was gathered was multiplied by x. It is added as it is: x + gamma times it.", quotes=wrong_pixel),
         wrong("the values in place of the image", RIGHT.but(LAST, "v.transpose(1, 2).reshape(x.shape) + gamma * gathered"), GAMMA,
               "The values were added, Wv times x, where x itself belongs: with gamma = 0 the image should come back as it was.", quotes=wrong_pixel),
         wrong("a gamma of its own", RIGHT.beginning_with("gamma = torch.zeros((), dtype=x.dtype)"), GAMMA,
