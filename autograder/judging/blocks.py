@@ -117,10 +117,10 @@ class _Reader:
         self._shapes: dict[str, Shape] = {}
         self.troubles: list[Trouble] = []
         self._fixed = self._by_word(said)
-        taken = {name for slot in self._fixed.values() for name, _ in slot.matrix.members}
+        taken = _members(self._fixed)
         self._order = [name for name in parameters.order if name not in taken]
         vectors = self._place_vectors()
-        taken |= {slot.parameter for slot in vectors.values()}
+        taken |= _members(vectors)
         self._order = [name for name in self._order if name not in taken]
         self._biases = self._matched_biases()
         self._simple: Assignment = self._fixed | vectors
@@ -255,8 +255,8 @@ class _Reader:
         for block in self._free("rows", "rows"):
             what, number, wanted = (f"rows of {block.name}", near, block.sizes[0]) if near else (block.name, 0, 1)
             self.troubles.append(Trouble(what, number, wanted))
-        left = [name for name in self._order if name not in {slot.parameter for slot in found.values()}]
-        found, spare = single_parts.projections(self._free("projection", "weight"), self._seen.shapes, left)
+        self._order = [name for name in self._order if name not in _members(found)]
+        found, spare = single_parts.projections(self._free("projection", "weight"), self._seen.shapes, self._order)
         self._simple |= found
         missing = self._free("projection", "weight")
         if spare:
@@ -269,7 +269,7 @@ class _Reader:
                 self._simple[role] = _vector(bias, block.sizes[1])
             elif slot is not None and role not in self._fixed:
                 self.troubles.append(Trouble(f"bias of the {block.name}", 0, 1))
-        return {slot.parameter for slot in self._simple.values()}
+        return _members(self._simple)
 
     def _free(self, kind: str, part: str) -> list[Block]:
         """The blocks of a kind that no parameter is known for yet."""
@@ -397,6 +397,10 @@ class _Reader:
         ends += [self._simple.get(f"{block.name}.rows") for block in self._of("table")]
         if any(slot is not None and slot.parameter in self._biases for slot in ends):
             self.troubles.append(Trouble("output biases", 1, 0))
+
+
+def _members(reading: Assignment) -> set[str]:
+    return {name for slot in reading.values() for name, _ in slot.matrix.members}
 
 
 def _shared_path(names: Sequence[str]) -> str:

@@ -5,13 +5,30 @@ positions) and a vector (a class token) may be bare parameters with axes of size
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+
+import torch
 
 from autograder.catalogue.exercise import Block
 from autograder.judging.roles import Matrix, Shape, Slot
 
-KINDS = ("projection", "rows", "vector")
 SAYS_TOKEN = ("cls", "class", "token")
+SAYS_PLACE = ("pos", "place")
+
+
+@dataclass(frozen=True)
+class JoinedRows(Slot):
+    """Rows of which the first is a parameter of its own."""
+
+    def place(self, tensors: Mapping[str, torch.Tensor], value: torch.Tensor) -> None:
+        (first, _), (rest, _) = self.matrix.members
+        for name, rows in ((first, value[:1]), (rest, value[1:])):
+            tensors[name].copy_(rows.reshape(tensors[name].shape))
+
+    def take(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        width = self.matrix.shape[-1]
+        return torch.cat([tensors[name].reshape(-1, width) for name, _ in self.matrix.members])
 
 
 def vectors(
@@ -34,9 +51,10 @@ def vectors(
     return found
 
 
-def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool]:
-    """What is least for the likeliest: a bias or a scale has one axis and other names."""
-    return len(shape) == 1, not any(word in name.lower() for word in SAYS_TOKEN)
+def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool, bool]:
+    """What is least for the likeliest: a position has other names, a bias or a scale has one axis and other names."""
+    place, token = (any(word in name.lower() for word in words) for words in (SAYS_PLACE, SAYS_TOKEN))
+    return place, len(shape) == 1, not token
 
 
 def rows(
@@ -57,10 +75,24 @@ def rows(
         if fits:
             matrix = Matrix(fits[0], block.sizes, ((fits[0], None),))
             found[f"{block.name}.rows"] = Slot(matrix, 0, block.sizes[1], outputs_first=False)
+        elif joined := _with_a_first(plain, shapes, block):
+            found[f"{block.name}.rows"] = joined
         else:
             like = [s[0] for s in plain.values() if len(s) == 2 and s[1] == block.sizes[1] and s[0] not in beside]
             near = like[0] if like else 0
     return found, near
+
+
+def _with_a_first(plain: Mapping[str, Shape], shapes: Mapping[str, Shape], block: Block) -> JoinedRows | None:
+    """Rows in two parameters, of which one holds the first row alone, as its axes of size 1 or its name say."""
+    count, width = block.sizes
+    alone = [name for name in plain if prod(shapes[name]) == width == max(shapes[name], default=0)]
+    alone = [n for n in alone if len(shapes[n]) > 1 or any(word in n.lower() for word in SAYS_PLACE)]
+    rest = [name for name, shape in plain.items() if shape == (count - 1, width) and name not in alone[:1]]
+    if not rest or not alone:
+        return None
+    matrix = Matrix(rest[0], block.sizes, ((alone[0], None), (rest[0], None)))
+    return JoinedRows(matrix, 0, width, outputs_first=False)
 
 
 def _plain(shape: Shape, width: int) -> Shape:

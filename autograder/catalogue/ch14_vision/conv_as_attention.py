@@ -135,6 +135,11 @@ EXERCISE = Exercise(
         wrong("rows and columns exchanged", RIGHT.but(PLACE, "row, column = i + b - r, j + a - r"), SHIFTS,
               """In your weights the first index of a cell moves the column and the second the row. The first counts the kernel's *rows*: it
               says how far up or down.""", quotes=looks),
+        wrong("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"), SHIFTS,
+              """Two things. The first index of a cell moves the column in your weights, and should move the row. And the heads look the
+              opposite way: the first cell lies up and left.""", quotes=looks),
+        wrong("every head looks at the pixel itself", RIGHT.but(PLACE, "row, column = i, j"), SHIFTS,
+              "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its cell lies on.", quotes=looks),
         wrong("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
               """The output is right, and the heads stand in the opposite order, or each lies on its side, which for shifts is the same. Head 0
               belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to those looked at.""", quotes=looks),
@@ -144,6 +149,20 @@ EXERCISE = Exercise(
         wrong("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE), BORDERS,
               """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is nothing: such a row
               of the weights is all zero.""", quotes=looks),
+        wrong("no question whether it is inside", RIGHT.but(INSIDE, ANYWHERE), BORDERS,
+              """A neighbor beyond the border has no number, and your code stops there, or takes the number of another pixel. Ask for its row
+              and its column whether they are inside."""),
+        wrong("below 0 not asked", RIGHT.but(INSIDE, "inside = (row < H) & (column < W)"), BORDERS,
+              """Beyond the lower and the right border you ask, above and to the left you do not: a number below 0 counts from the end, so these
+              heads look at other pixels of the image.""", quotes=looks),
+        wrong("the first row and column left out", RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
+              "Nobody looks at the first row and the first column: they have number 0, and that is inside.", quotes=looks),
+        wrong("the last row and column left out", RIGHT.but(INSIDE, "inside = (row >= 0) & (row < H - 1) & (column >= 0) & (column < W - 1)"), BORDERS,
+              "Nobody looks at the last row and the last column: they have the numbers H - 1 and W - 1, and those are inside.", quotes=looks),
+        wrong("the padding counted as pixels", RIGHT.but("weights = torch.zeros(k * k, H * W, H * W, dtype=x.dtype)", "P = W + 2 * r\n    weights = torch.zeros(k * k, H * W, (H + 2 * r) * P, dtype=x.dtype)").but(
+                  INSIDE, ANYWHERE).but("(row * W + column)[inside]", "((row + r) * P + column + r)[inside]").but(PIXEL, "pixels = F.pad(x, (r, r, r, r)).flatten(2).transpose(1, 2)"), BORDERS,
+              """The weights count the zeros around the image as pixels. Outside there is nothing to look at: columns are the H * W pixels of the
+              image, and a row is all zero where the neighbor is not among them."""),
         wrong("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"), BORDERS,
               """Your heads walk over the right border into the next row. In memory the pixel after the last of a row is the first of the
               next; in the image it is not its neighbor. Ask for row *and* column whether they are inside.""", quotes=looks),

@@ -141,7 +141,8 @@ EXERCISE = Exercise(
         visible("2 images of 4 patches, drawn weights", inputs, 2, 4, 2, 3),
         visible("9 patches, one layer", inputs, 3, 6, 2, 3, (8, 4, 1, 7, 5)),
         visible("the same patches in other places", patches_exchanged),
-        visible("dropout 0.5, in evaluation", inputs, 2, 4, 2, 2, dropout=0.5),
+        visible("dropout 0.5, in evaluation", inputs, 1, 4, 2, 2, dropout=0.5),
+        visible("one patch is the whole image", inputs, 3, 2, 2, 2),
         *usual_probes(inputs, other=(3, 8, 2, 2, (12, 4, 3, 10, 5)), smallest=(1, 2, 2, 1, (6, 1, 1, 5, 3)), common=(2, 6, 2, 3), precise=far_away),
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), says="h, layers"),
         hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, also="training", says="With dropout 1 nothing is left of the words in training"),
@@ -179,6 +180,9 @@ EXERCISE = Exercise(
         wrong("a class token that cannot learn", RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
               """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it was drawn.
               nn.Parameter makes it one."""),
+        wrong("a class token in a plain tensor", RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
+              """The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes it one that
+              learns."""),
         wrong("a class token for each patch", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.randn(1, N, d_model))").but("1 + N", "2 * N"), TOKEN,
               "There are as many class tokens as patches. One is enough for the whole image."),
         wrong("positions before the class token", RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.randn(1, N, d_model))").but(
@@ -236,6 +240,22 @@ EXERCISE = Exercise(
               "The layers were made and never used: the class token cannot have seen a single patch."),
         wrong("d_ff not used", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 4 * d), nn.Linear(4 * d, d)"), VIT,
               "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here the argument says it."),
+        wrong("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"), VIT,
+              "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. Hand d_ff on."),
+        wrong("a head of two layers", RIGHT.but(HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, classes))"), TOKEN,
+              "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to classes."),
+        wrong("a convolution without stride", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
+                  WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
+              """The convolution steps one pixel at a time, so its patches overlap and there are more of them than positions. Patches lie side
+              by side: the stride is as long as a patch."""),
+        wrong("the convolution's channels left in front", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
+                  WORDS, "words = self.project(img).flatten(2)").but(FIRST, "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
+              """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the last two axes change
+              places before the class token joins."""),
+        wrong("the convolution's result cut by reshape", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
+                  WORDS, "words = self.project(img).reshape(len(img), -1, self.head.in_features)"), PATCHES,
+              """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not move them: a word of
+              yours holds one feature of several patches. Join rows and columns, then exchange the axes.""", quotes=first_logit),
         wrong("no bias in the patch projection", RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
               "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
         wrong("no bias in the head", RIGHT.but("(d_model, classes)", "(d_model, classes, bias=False)"), TOKEN,
@@ -252,12 +272,14 @@ EXERCISE = Exercise(
               "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
         wrong("no dropout in the layers", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
               "In training nothing is dropped in the layers. Hand dropout on to them."),
-        wrong("a softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x[:, 0]), dim=-1)"), TOKEN,
+        wrong("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,
               "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are.", quotes=first_logit),
-        wrong("a log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x[:, 0]), dim=-1)"), TOKEN,
+        wrong("a log_softmax at the end", RIGHT.ending_in(".log_softmax(-1)"), TOKEN,
               "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are.", quotes=first_logit),
         wrong("the class token's vector", RIGHT.but(LAST, "return x[:, 0]"), TOKEN,
               "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
+        wrong("the class itself", RIGHT.ending_in(".argmax(-1)"), TOKEN,
+              "The number of the best class came back. Logits are wanted, one for each class: choosing comes later, and has no gradient."),
         wrong("a pair came back", RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN,
               "Two things came back. forward returns the logits alone."),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
@@ -270,6 +292,8 @@ EXERCISE = Exercise(
         right("embeddings for token and positions", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Embedding(1, d_model)").but(
             PLACES, "self.positions = nn.Embedding(1 + N, d_model)").but(FIRST, "first = self.class_token(torch.zeros(len(words), 1, dtype=torch.long))").but(
             ADD, "x = x + self.positions(torch.arange(x.shape[1]))")),
+        right("a position of its own for the token", RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.zeros(1, N, d_model))\n        self.first_position = nn.Parameter(torch.zeros(1, 1, d_model))").but(
+            ADD, "x = x + torch.cat([self.first_position, self.positions], dim=1)")),
         right("ones to begin with", RIGHT.but("torch.randn(1, 1, d_model)", "torch.ones(1, d_model)").but(FIRST, "first = self.class_token.repeat(len(words), 1, 1)")),
         right("everything a bare parameter", RIGHT.but(PROJECT, """
             self.W = nn.Parameter(torch.randn(channels * patch * patch, d_model))
