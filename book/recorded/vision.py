@@ -147,8 +147,8 @@ def pixels() -> dict[str, Any]:
             row["right"] = share_right(model, drawn.relations(TESTED, g))
             rows.append(row)
             print("pixels", kind, seed, row, flush=True)
-            if attention and seed == SEEDS[0]:
-                record["opened"] = opened_pixels(model)
+            if attention:
+                row["opened"] = opened_pixels(model)
         record["kinds"][kind] = rows
     return record
 

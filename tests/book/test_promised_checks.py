@@ -145,6 +145,10 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "sample",
         any_of(lambda case: shapes(case) and shapes(case)[0][0] == 20_000),
     ),
+    "The check hands you images that are higher than wide, and wider than high": (
+        "patchify",
+        any_of(*(lambda case, way=way: way * (shapes(case)[0][-1] - shapes(case)[0][-2]) > 0 for way in (1, -1))),
+    ),
 }
 ANY_CHECK = (  # said of every check
     "what a check says",
