@@ -264,12 +264,17 @@ class _Reader:
         self.troubles += [Trouble(block.name, 0, 1) for block in missing]
         for block in self._of("projection"):
             slot, role = self._simple.get(f"{block.name}.weight"), f"{block.name}.bias"
-            bias = self._biases.get(slot.parameter) if slot else None
+            bias = self._bias_of(slot.parameter) if slot else None
             if bias is not None and self._numbers(bias) == block.sizes[1]:
                 self._simple[role] = _vector(bias, block.sizes[1])
             elif slot is not None and role not in self._fixed:
                 self.troubles.append(Trouble(f"bias of the {block.name}", 0, 1))
         return _members(self._simple)
+
+    def _bias_of(self, matrix: str) -> str | None:
+        """The bias that was matched; of a matrix that the class names, the one that is called like it."""
+        named = (name for name in self._order if _by_module(matrix, name) or _by_key(matrix, name))
+        return self._biases.get(matrix) or next(named, None)
 
     def _free(self, kind: str, part: str) -> list[Block]:
         """The blocks of a kind that no parameter is known for yet."""
