@@ -77,7 +77,7 @@ def test_a_convolution_wins_where_the_page_says_so():
     assert min(every_seed("shapes", "deep CNN")) > max(every_seed("shapes", "ViT"))
     assert mean("shapes", "ViT") < mean("shapes, more images", "ViT") < mean("shapes, more images", "local CNN")
     assert max(every_seed("shapes, other half", "deep CNN")) < 0.8 and min(every_seed("counts", "ViT")) > 0.7
-    assert mean("counts", "ViT") > mean("counts", "deep CNN")
+    assert abs(mean("counts", "ViT") - mean("counts", "deep CNN")) < 0.1
 
 
 def test_what_needs_far_pixels_is_beyond_the_local_network_without_attention():
