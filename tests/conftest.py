@@ -26,6 +26,7 @@ LONG = {
     "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,
     "02_text_to_vectors": 20, "00_start_here": 20, "test_benchmark": 20, "test_formgrader": 20,
     "05_self_attention": 15, "test_two_parts": 15, "known-encoder-layer": 15,
+    "14_vision": 30, "known-vit": 25,
 }  # fmt: skip
 
 Make = Callable[[Path], object]

@@ -24,7 +24,8 @@ GIVEN = {  # name in the notebooks -> where the package has what does the same
     "padding_mask": "transformer_ref.model.masks.padding_mask",  # 08
     "causal_mask": "transformer_ref.model.masks.causal_mask",
     "decoder_mask": "transformer_ref.model.masks.decoder_mask",
-    "Transformer": "transformer_ref.model.transformer.Transformer",  # 09
+    "EncoderLayer": "transformer_ref.model.tokens_alone.EncoderLayer",  # 09
+    "Transformer": "transformer_ref.model.transformer.Transformer",
 }
 
 

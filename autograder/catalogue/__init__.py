@@ -17,6 +17,7 @@ from autograder.catalogue import (
     ch10_training,
     ch11_inference,
     ch12_capstone,
+    ch14_vision,
     ch16_efficient,
     own,
 )
@@ -37,6 +38,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch10_training.ASSIGNMENT,
     ch11_inference.ASSIGNMENT,
     ch12_capstone.ASSIGNMENT,
+    ch14_vision.ASSIGNMENT,
     ch16_efficient.ASSIGNMENT,
 )
 

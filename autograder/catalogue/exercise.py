@@ -159,7 +159,8 @@ class Block:
     """A part of a layer or of a model that has parameters of its own, in the order in which they are used.
 
     kind: "attention", sizes (d_model, heads); "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table",
-    sizes (vocabulary, d_model); "output", sizes (d_model, vocabulary).
+    sizes (vocabulary, d_model); "output", sizes (d_model, vocabulary); "projection", with a bias, sizes (inputs, outputs);
+    "rows", such as positions, sizes (rows, d_model); "vector", such as a class token, sizes (d_model,).
     """
 
     name: str
@@ -182,8 +183,12 @@ class Block:
             }
         elif self.kind == "norm":
             shapes = {"scale": (width,), "shift": (width,)}
+        elif self.kind == "projection":
+            shapes = {"weight": self.sizes, "bias": self.sizes[1:]}
+        elif self.kind == "vector":
+            shapes = {"numbers": self.sizes}
         else:
-            shapes = {"rows" if self.kind == "table" else "scores": self.sizes}
+            shapes = {"scores" if self.kind == "output" else "rows": self.sizes}
         return {f"{self.name}.{part}": shape for part, shape in shapes.items()}
 
 

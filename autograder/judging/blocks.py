@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 
 from autograder.catalogue.exercise import Block, Role
-from autograder.judging import roles
+from autograder.judging import roles, single_parts
 from autograder.judging.roles import Assignment, Matrix, Shape, Slot
 
 MOST_READINGS = 24
@@ -117,10 +117,14 @@ class _Reader:
         self._shapes: dict[str, Shape] = {}
         self.troubles: list[Trouble] = []
         self._fixed = self._by_word(said)
-        taken = {name for slot in self._fixed.values() for name, _ in slot.matrix.members}
+        taken = _members(self._fixed)
         self._order = [name for name in parameters.order if name not in taken]
+        vectors = self._place_vectors()
+        taken |= _members(vectors)
+        self._order = [name for name in self._order if name not in taken]
         self._biases = self._matched_biases()
-        self._simple: Assignment = dict(self._fixed)
+        self._simple: Assignment = self._fixed | vectors
+        taken |= self._place_single_parts()
         used = taken | self._place_tables(taken)
         self._groups = self._attention_groups(used | self._place_feed_forward(used))
         self._place_norms()
@@ -229,6 +233,52 @@ class _Reader:
         if missing or left:
             self.troubles.append(Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks)))
         return used | left
+
+    def _place_vectors(self) -> Assignment:
+        """Vectors that are no bias and in no norm, such as a class token."""
+        blocks = [each for each in self._of("vector") if f"{each.name}.numbers" not in self._fixed]
+        matrices = [name for name in self._order if len(self._shape(name)) > 1]
+
+        def is_of_another(name: str) -> bool:
+            a_scale = name in self._seen.ones or name.endswith(".weight") or self._in_norm(name)
+            return a_scale or any(fits(matrix, name) for fits in (_by_module, _by_key) for matrix in matrices)
+
+        found = single_parts.vectors(blocks, self._seen.shapes, self._order, is_of_another)
+        self.troubles += [Trouble(each.name, 0, 1) for each in blocks if f"{each.name}.numbers" not in found]
+        return {role: _vector(name, self._numbers(name)) for role, name in found.items()}
+
+    def _place_single_parts(self) -> set[str]:
+        """Rows, such as positions, and projections with their biases."""
+        others = [each for each in self._blocks if each.kind != "rows"]
+        found, near = single_parts.rows(self._free("rows", "rows"), self._seen.shapes, self._order, others)
+        self._simple |= found
+        for block in self._free("rows", "rows"):
+            what, number, wanted = (f"rows of {block.name}", near, block.sizes[0]) if near else (block.name, 0, 1)
+            self.troubles.append(Trouble(what, number, wanted))
+        self._order = [name for name in self._order if name not in _members(found)]
+        found, spare = single_parts.projections(self._free("projection", "weight"), self._seen.shapes, self._order)
+        self._simple |= found
+        missing = self._free("projection", "weight")
+        if spare:
+            self.troubles.append(Trouble("projections", len(found) + len(spare), len(found) + len(missing)))
+        self.troubles += [Trouble(block.name, 0, 1) for block in missing]
+        for block in self._of("projection"):
+            slot, role = self._simple.get(f"{block.name}.weight"), f"{block.name}.bias"
+            bias = self._bias_of(slot.parameter) if slot else None
+            if bias is not None and self._numbers(bias) == block.sizes[1]:
+                self._simple[role] = _vector(bias, block.sizes[1])
+            elif slot is not None and role not in self._fixed:
+                self.troubles.append(Trouble(f"bias of the {block.name}", 0, 1))
+        return _members(self._simple)
+
+    def _bias_of(self, matrix: str) -> str | None:
+        """The bias that was matched; of a matrix that the class names, the one that is called like it."""
+        named = (name for name in self._order if _by_module(matrix, name) or _by_key(matrix, name))
+        return self._biases.get(matrix) or next(named, None)
+
+    def _free(self, kind: str, part: str) -> list[Block]:
+        """The blocks of a kind that no parameter is known for yet."""
+        return [each for each in self._of(kind) if f"{each.name}.{part}" not in self._simple]
 
     def _place_feed_forward(self, taken: set[str]) -> set[str]:
         used: set[str] = set()
@@ -352,6 +402,10 @@ class _Reader:
         ends += [self._simple.get(f"{block.name}.rows") for block in self._of("table")]
         if any(slot is not None and slot.parameter in self._biases for slot in ends):
             self.troubles.append(Trouble("output biases", 1, 0))
+
+
+def _members(reading: Assignment) -> set[str]:
+    return {name for slot in reading.values() for name, _ in slot.matrix.members}
 
 
 def _shared_path(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from transformer_ref.visualization.heroes.four_ways import four_ways_hero
 from transformer_ref.visualization.heroes.heads import Head, heads_hero
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.heroes.rows_of_a_table import rows_of_a_table_hero
+from transformer_ref.visualization.heroes.scene_and_question import scene_and_question_hero
 from transformer_ref.visualization.heroes.scores_to_shares import scores_to_shares_hero
 from transformer_ref.visualization.heroes.shifted_right import Taught, shifted_right_hero
 from transformer_ref.visualization.heroes.three_measures import three_measures_hero
@@ -129,6 +130,12 @@ def of_translations() -> tuple[Hero, list[str]]:
 def of_sizes() -> tuple[Hero, list[str]]:
     wanted = ["67 MB", "256 × 256: 262 kB", "64 × 64: 17 kB", "17 MB", "4.2 MB", "2.1 MB", "8 groups", "1 group"]
     return drawn_to_scale_hero(4096, 256, 64, (8, 2, 1)), wanted
+
+
+def of_a_scene() -> tuple[Hero, list[str]]:
+    pixels = torch.rand(3, 6, 6, generator=torch.Generator().manual_seed(1)).round()
+    hero = scene_and_question_hero(pixels, 2, "what is on the hot dog?", [*[0.05] * 8, 0.6], [("mustard", 0.75)])
+    return hero, [*["0.05"] * 8, "0.60", "0.75", "mustard"]
 
 
 def of_the_machine() -> tuple[Hero, list[str]]:
@@ -282,10 +289,14 @@ def test_a_step_that_reads_another_word_than_was_taken_is_refused():
     [
         *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
         *("05_self_attention", "06_multi_head_attention", "07_positional_encoding", "08_masks", "09_blocks"),
-        *("10_training", "11_inference", "12_capstone"),
-        "16_efficient",
+        *("10_training", "11_inference", "12_capstone", "14_vision", "16_efficient"),
     ],
 )
 def test_a_chapter_has_one_hero_in_two_arrangements(book, chapter):
     heroes = book.soup(chapter).select(".chapter-hero")
     assert [len(hero.select(".for-page > svg, .for-phone > svg")) for hero in heroes] == [2]
+
+
+def test_a_scene_with_another_number_of_weights_than_patches_is_refused():
+    with pytest.raises(ValueError, match="weights: expected one for each of 9 patches"):
+        scene_and_question_hero(torch.zeros(3, 6, 6), 2, "what?", [1.0], [("mustard", 1.0)])

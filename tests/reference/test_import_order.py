@@ -22,6 +22,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("model.positional_encoding",),
     ("model.masks",),
     ("model.feed_forward", "model.residual", "model.encoder", "model.decoder", "model.transformer"),
+    ("model.tokens_alone",),
     ("live_model", "mine", "own_code"),
     ("data",),
     ("training.loss", "training.processes"),

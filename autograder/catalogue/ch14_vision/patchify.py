@@ -1,0 +1,241 @@
+"""14.1: an image cut into a sentence of patches."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch14_vision.shared import counted, labeled, sections, wrong_patch
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.quotes import sizes
+from transformer_ref.beyond import vision
+
+PATCHES, STRIPES = sections("patches stripes")
+
+
+def patchify(img: Tensor, p: int) -> Tensor:
+    """An image as a sentence: one row for each patch of p times p pixels."""
+    return vision.patchify(img, p)
+
+
+def inputs(
+    g: torch.Generator, B: int, C: int, rows: int, columns: int, p: int, dtype: torch.dtype = torch.float32
+) -> Case:
+    """An image of so many rows and columns of patches."""
+    return Case((normal(g, B, C, rows * p, columns * p, dtype=dtype), p))
+
+
+def far_away(g: torch.Generator) -> Case:
+    return Case((normal(g, 2, 3, 4, 6, dtype=torch.float64) + FAR, 2))
+
+
+def indivisible(g: torch.Generator, H: int, W: int, p: int) -> Case:
+    return Case((normal(g, 2, 3, H, W), p))
+
+
+RIGHT = answer("""
+    def patchify(img, p):
+        B, C, H, W = img.shape
+        if H % p != 0 or W % p != 0:
+            raise ValueError("p must divide the height and the width")
+        cut = img.reshape(B, C, H // p, p, W // p, p)
+        moved = cut.permute(0, 2, 4, 1, 3, 5)
+        patches = moved.reshape(B, (H // p) * (W // p), C * p * p)
+        return patches
+""")
+CUT, MOVE, JOIN = RIGHT.splitlines()[4:7]
+CUT, MOVE, JOIN = CUT.strip(), MOVE.strip(), JOIN.strip()
+CHECK = 'if H % p != 0 or W % p != 0:\n        raise ValueError("p must divide the height and the width")\n    '
+ORDER = "(0, 2, 4, 1, 3, 5)"
+
+
+def whole(line: str):
+    """The answer that checks p and has one line for everything else."""
+    return RIGHT.without(CUT).without(MOVE).but(JOIN, line)
+
+
+EXERCISE = Exercise(
+    id="patchify", number="14.1", difficulty=2, minutes=20, visible_points=2, hidden_points=3,
+    reference=patchify, section=PATCHES,
+    probes=(
+        visible("16 pixels, 4 patches", Case((counted(4, 4), 2))),
+        visible("numbers that say where they were", Case((labeled(2, 3, 4, 6), 2))),
+        visible("patches of 3 pixels, drawn numbers", inputs, 2, 2, 1, 4, 3),
+        visible("5 rows, patches of 2", indivisible, 5, 4, 2),
+        visible("7 columns, patches of 3", indivisible, 6, 7, 3),
+        visible("4 rows, 9 columns, patches of 6", indivisible, 4, 9, 6),
+        *usual_probes(inputs, other=(3, 2, 4, 2, 3), smallest=(1, 1, 1, 1, 1), common=(2, 3, 3, 2, 4), precise=far_away),
+        hidden("a patch is one pixel", inputs, 2, 3, 4, 5, 1, says="p: the side of a patch, 1 or more"),
+        hidden("one patch is the whole image", inputs, 2, 3, 1, 1, 5, says="p: the side of a patch, 1 or more"),
+        hidden("as many channels as pixels in a side", inputs, 2, 4, 3, 2, 4, says="channel by channel"),
+        hidden("8 rows, 6 columns, patches of 4", indivisible, 8, 6, 4, says="Raises ValueError when p does not divide both H and W"),
+    ),
+    wrong=(
+        wrong("view alone", whole("patches = img.reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
+              """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels after the
+              other, channel after channel, and reshape only cuts this strip. Cut height and width in two each; then *move* the
+              axes, so that what belongs to one patch comes together; then join.""", quotes=wrong_patch),
+        wrong("channels last", RIGHT.but(ORDER, "(0, 2, 4, 3, 5, 1)"), PATCHES,
+              """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is channel by
+              channel: all pixels of channel 0, then all of channel 1.""", quotes=wrong_patch),
+        wrong("pixels inside a patch column by column", RIGHT.but(ORDER, "(0, 2, 4, 1, 5, 3)"), PATCHES,
+              """The patches are right and the pixels inside are read column by column: a patch came out reflected along its
+              diagonal. Read it as a page is: row by row.""", quotes=wrong_patch),
+        wrong("patches column by column", RIGHT.but(ORDER, "(0, 4, 2, 1, 3, 5)"), PATCHES,
+              """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A page is
+              read row by row: the second lies to the right of the first.""", quotes=wrong_patch),
+        wrong("height and width exchanged", RIGHT.but(ORDER, "(0, 4, 2, 1, 5, 3)"), PATCHES,
+              """The image was read down its columns, the patches and the pixels inside them: as if it had been transposed. Rows
+              come first in both.""", quotes=wrong_patch),
+        wrong("places inside before places of patches", RIGHT.but(ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
+              """Every p-th pixel was taken: a row of yours holds one pixel of *each* patch. After cutting H into (H/p, p) the
+              first of the two counts patches, the second counts pixels inside one.""", quotes=wrong_patch),
+        wrong("cut into p pieces", RIGHT.but("B, C, H // p, p, W // p, p)", "B, C, p, H // p, p, W // p)").but(
+                  ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
+              """Every (H/p)-th pixel was taken, from all over the image: H was cut into p pieces instead of pieces of p. Neighbors
+              belong together: (H/p, p), in this order.""", quotes=wrong_patch),
+        wrong("batch and patches mixed", RIGHT.but(MOVE, "moved = cut.permute(2, 4, 0, 1, 3, 5)"), PATCHES,
+              """The patches came before the images, so a sentence of yours holds patches of *several images*. The batch axis
+              stays in front.""", quotes=wrong_patch),
+        wrong("batch behind the patches", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C * p * p).transpose(0, 1)"), PATCHES,
+              "The patches came first and the images second. The batch stays in front: (B, N, C * p * p).", quotes=sizes),
+        wrong("channels beside the batch", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)"), STRIPES,
+              """The channels were left in front of the patches, so one patch of yours holds pixels of one channel from several
+              places. A patch takes its pixels from *every* channel: the channels belong inside it.""", quotes=wrong_patch),
+        wrong("a patch for each channel", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)").but("(H // p) * (W // p), C * p * p", "C * (H // p) * (W // p), p * p"), PATCHES,
+              "Each channel gave patches of its own: C times as many, of p * p numbers. One patch holds all channels of its place.", quotes=sizes),
+        wrong("features before patches", RIGHT.ending_in(".transpose(1, 2)"), PATCHES,
+              """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold answers. A
+              sentence is (B, N, features): one row for each patch.""", quotes=sizes),
+        wrong("patches as a grid", RIGHT.but(JOIN, "patches = moved.reshape(B, H // p, W // p, C * p * p)"), PATCHES,
+              "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * p).", quotes=sizes),
+        wrong("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"), PATCHES,
+              "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes.", quotes=sizes),
+        wrong("p patches a side", RIGHT.before(CUT, "p = H // p"), PATCHES,
+              """p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H divided by
+              it.""", quotes=sizes),
+        wrong("width taken for height", RIGHT.but(CUT, "W = H\n    img = img[:, :, :, :H]\n    " + CUT), PATCHES,
+              """You count as many patches to the right as down, H/p both times: right for a square image alone. Here H and W
+              differ.""", quotes=sizes),
+        wrong("the first image alone", RIGHT.but(JOIN, "patches = moved[0].reshape((H // p) * (W // p), C * p * p)"), PATCHES,
+              "One image came back: the batch axis is gone.", quotes=sizes),
+        wrong("the first channel alone", RIGHT.but(JOIN, "patches = moved[:, :, :, 0].reshape(B, (H // p) * (W // p), p * p)"), PATCHES,
+              "Only channel 0 came back. A patch holds all channels, one after the other.", quotes=sizes),
+        wrong("the mean of each patch", RIGHT.ending_in(".mean(-1, keepdim=True)"), PATCHES,
+              "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later.", quotes=sizes),
+        wrong("patches that overlap", RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
+              """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p pixels
+              further. (unfold takes a stride.)""", quotes=sizes),
+        wrong("steps of one pixel", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in range(W // p)], dim=1)"), PATCHES,
+              """There are as many patches as there should be, and all come from the upper left corner: each begins one pixel after the one
+              before. The next begins p pixels further.""", quotes=wrong_patch),
+        wrong("the last patches missing", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, max(H - p, 1), p) for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
+              """The last patches of each row and column are missing: a range ends before its end, and they begin at H - p and
+              W - p.""", quotes=sizes),
+        wrong("images among the numbers of a patch", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) for j in range(0, W, p)])"), PATCHES,
+              """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the channels on, and keep
+              (B, N, C * p * p).""", quotes=sizes),
+        wrong("p pieces a side", whole("patches = torch.stack([q.flatten(1) for r in img.chunk(p, 2) for q in r.chunk(p, 3)], dim=1)"), PATCHES,
+              """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them down and W / p to the
+              right. (chunk takes how many, split takes how long.)""", quotes=sizes),
+        wrong("channels moved behind, then cut", whole("patches = img.permute(0, 2, 3, 1).reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
+              """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel along a row of the image.
+              Cut height and width in two each first.""", quotes=wrong_patch),
+        wrong("channels last, and down the columns", RIGHT.but(ORDER, "(0, 4, 2, 3, 5, 1)"), PATCHES,
+              """Two things. Inside a patch your numbers go pixel by pixel, and should go channel by channel. And patches are counted down the
+              columns, and should be counted row by row.""", quotes=wrong_patch),
+        wrong("H and W taken for each other", RIGHT.but("B, C, H, W = img.shape", "B, C, W, H = img.shape"), PATCHES,
+              """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns. For a square image
+              both are the same.""", quotes=wrong_patch),
+        wrong("as many columns as rows", RIGHT.but(CUT, CUT.replace("W // p", "H // p")), PATCHES,
+              "You cut the width into as many pieces as the height: right for a square image alone. There are W/p of them."),
+        wrong("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"), PATCHES,
+              """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a tensor that needs one.
+              torch has the same operations."""),
+        wrong("patches in the opposite order", RIGHT.ending_in(".flip(1)"), PATCHES,
+              "The patches stand in the opposite order: the first is the one in the upper left corner.", quotes=wrong_patch),
+        wrong("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,
+              "The numbers were divided by 255. They only move; none of them changes.", quotes=wrong_patch),
+        wrong("a size that is a float", RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES,
+              "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
+        wrong("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
+              "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where the axis goes."),
+        wrong("the rest cut off", RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
+              """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError instead: pixels
+              do not vanish quietly."""),
+        wrong("filled up with zeros", RIGHT.but(CHECK, "img = F.pad(img, (0, -W % p, 0, -H % p))\n    H, W = img.shape[2:]\n    "), PATCHES,
+              """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody asked for
+              pixels that are not there."""),
+        wrong("no check of the sizes", RIGHT.but(CHECK, ""), PATCHES,
+              """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError that
+              says what was expected."""),
+        wrong("only the height checked", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0"), PATCHES,
+              "Only one side was checked: p must divide the height *and* the width. Raise a ValueError for either."),
+        wrong("only the width checked", RIGHT.but("H % p != 0 or W % p != 0", "W % p != 0"), PATCHES,
+              "Only the width was checked: 5 rows and patches of 2 went through. p must divide both sides."),
+        wrong("both must fail", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0 and W % p != 0"), PATCHES,
+              "A ValueError comes only when p divides *neither* side. It is wanted as soon as one of them does not fit."),
+        wrong("all pixels checked", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0"), PATCHES,
+              """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2 divides, and
+              still no patch of 2 fits into 3 rows."""),
+        wrong("an assert in place of ValueError", RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES,
+              """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
+              hurry). A ValueError is asked for."""),
+        wrong("another kind of error", RIGHT.but("ValueError", "TypeError"), PATCHES,
+              "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
+        wrong("None for sizes that do not fit", RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,
+              "Where p does not divide the image you return None, which nobody hears. Raise a ValueError."),
+        wrong("a square image asked for", RIGHT.but("H % p != 0 or W % p != 0", "H != W or H % p != 0 or W % p != 0"), PATCHES,
+              "A ValueError comes for an image that is not square. Height and width may differ; p has to divide both."),
+        *usual_mistakes(RIGHT, arguments="img", detached=PATCHES, float32=PATCHES, single=PATCHES, squeezed=PATCHES, viewed=PATCHES, quotes_size=sizes),
+    ),
+    right=(
+        right("reshape, permute, reshape", RIGHT),
+        right("unfold of the library", whole("patches = F.unfold(img, p, stride=p).transpose(1, 2)")),
+        right("unfold of tensors", whole(
+            "patches = img.unfold(2, p, p).unfold(3, p, p).permute(0, 2, 3, 1, 4, 5).reshape(B, -1, C * p * p)")),
+        right("einsum and flatten", RIGHT.but(MOVE, "moved = torch.einsum('bchpwq->bhwcpq', cut)").but(
+            JOIN, "patches = moved.flatten(3).flatten(1, 2)")),
+        right("two transposes", RIGHT.but(MOVE, "moved = cut.transpose(3, 4).transpose(1, 2).transpose(2, 3)")),
+        right("chunks and stack", whole(
+            "patches = torch.stack([q.flatten(1) for r in img.split(p, 2) for q in r.split(p, 3)], dim=1)")),
+        right("loops", """
+            def patchify(image, side):
+                batch, channels, height, width = image.size()
+                if height % side or width % side:
+                    raise ValueError(f"{height} x {width} cannot be cut by {side}")
+                sentences = []
+                for picture in image:
+                    words = []
+                    for top in range(0, height, side):
+                        for left in range(0, width, side):
+                            words.append(picture[:, top:top + side, left:left + side].flatten())
+                    sentences.append(torch.stack(words))
+                return torch.stack(sentences)
+        """),
+        right("an empty tensor filled", """
+            def patchify(img, p):
+                B, C, H, W = img.shape
+                if (H // p) * p != H or (W // p) * p != W:
+                    raise ValueError
+                out = img.new_zeros(B, H // p * (W // p), C * p * p)
+                n = 0
+                for i in range(H // p):
+                    for j in range(W // p):
+                        out[:, n] = img[:, :, i * p:(i + 1) * p, j * p:(j + 1) * p].reshape(B, -1)
+                        n += 1
+                return out
+        """),
+        right("a convolution with kernels that copy", whole(
+            "patches = F.conv2d(img, torch.eye(C * p * p, dtype=img.dtype).reshape(-1, C, p, p), stride=p).flatten(2).mT")),
+        right("indices gathered", whole("""rows = torch.arange(0, H, p)[:, None, None, None] + torch.arange(p)[:, None]
+    columns = torch.arange(0, W, p)[:, None, None] + torch.arange(p)
+    patches = img[:, :, rows, columns].permute(0, 2, 3, 1, 4, 5).reshape(B, -1, C * p * p)""")),
+    ),
+    hints=(
+        "which pixels are the neighbors of pixel 0 in the first patch? How far are they apart in memory?",
+        "(B, C, H, W) is cut into (B, C, H/p, p, W/p, p). Then the two that count patches come to the front: (B, H/p, W/p, C, p, p). Then (B, N, C * p * p).",
+        "if p does not divide H and W: raise ValueError. Cut both sides in two, move the axes in the order batch, row, column, "
+        "channel, row inside, column inside, and join the middle two and the last three.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""What chapter 14's exercises ask is what torch and the task's own numbers say."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from autograder import catalogue
+from autograder.catalogue.ch14_vision import conv_as_attention, patchify, sagan_attention, vit
+from autograder.catalogue.known_answers import answer
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def draw(exercise_id, name):
+    probe = next(probe for probe in catalogue.find(exercise_id).probes if probe.name == name)
+    return probe.draw(torch.Generator().manual_seed(3))
+
+
+def test_a_patch_is_what_unfold_cuts():
+    img = torch.randn(2, 3, 6, 4)
+    torch.testing.assert_close(patchify.patchify(img, 2), F.unfold(img, 2, stride=2).mT)
+
+
+@pytest.mark.parametrize("name", [probe.name for probe in catalogue.find("patchify").probes if "rows," in probe.name])
+def test_no_image_that_is_to_be_refused_can_be_cut(name):
+    img, p = draw("patchify", name).arguments
+    with pytest.raises(ValueError, match="expected a divisor"):
+        patchify.patchify(img, p)
+
+
+def test_the_two_pixels_of_the_task_come_out_as_by_hand():
+    out = sagan_attention.sagan_attention(*sagan_attention.by_hand(0.5).arguments)
+    torch.testing.assert_close(out.flatten(2)[0].T, torch.tensor([[1.5, 0.75], [1.0, 1.5]]))
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 7])
+def test_the_heads_are_the_convolution(k):
+    x, kernel = torch.randn(2, 3, 4, 6, dtype=torch.float64), torch.randn(5, 3, k, k, dtype=torch.float64)
+    out, weights = conv_as_attention.conv_as_attention(x, kernel)
+    torch.testing.assert_close(out, F.conv2d(x, kernel, padding=k // 2))
+    assert conv_as_attention.looks_somewhere_once((out, weights)) and weights.shape == (k * k, 24, 24)
+
+
+def test_the_nine_pixels_of_the_task_come_out_as_by_hand():
+    out, weights = conv_as_attention.conv_as_attention(*draw("conv-as-attention", "9 pixels, by hand").arguments)
+    assert out.flatten()[[0, 2]].tolist() == [5.0, 3.0]
+    assert weights[5, 0].tolist() == [0, 1, 0, 0, 0, 0, 0, 0, 0] and not weights[5, 2].any()
+
+
+@pytest.mark.parametrize("spelling", ["F.conv2d(x, kernel, padding=r)", "torch.conv2d(x, kernel, padding=r)"])
+def test_a_library_that_convolves_earns_nothing(spelling):
+    source = answer("""
+        def conv_as_attention(x, kernel):
+            r, n = kernel.shape[-1] // 2, x.shape[2] * x.shape[3]
+            return CALL, torch.zeros(kernel.shape[-1] ** 2, n, n)
+    """).replace("CALL", spelling)
+    verdict = judge(catalogue.find("conv-as-attention"), LocalPeer(namespace_of(source)), KEY)
+    assert verdict.points == 0 and "conv2d does the whole exercise" in " ".join(render(verdict).split())
+
+
+def test_sizes_of_a_vit_are_told_apart_by_their_shapes():
+    """No projection, row of positions or matrix of a layer may be taken for another by its shape."""
+    for probe in catalogue.find("vit").probes:
+        made = probe.draw(torch.Generator().manual_seed(1)).construct
+        d_model, h, d_ff = made[3], made[4], made[6]
+        pixels, _, places = (block.sizes[0] for block in vit.parts(*made)[:3])
+        sizes = [pixels, places, d_ff, made[7]]
+        in_attention = {d_model, 2 * d_model, 3 * d_model, h, *(n * d_model // h for n in (1, 2, 3))} - {1}
+        assert len(set(sizes)) == len(sizes) and not in_attention & set(sizes), (probe.name, sizes)
