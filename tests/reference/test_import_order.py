@@ -32,9 +32,9 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("recording", "faults"),
     ("benchmark",),
     ("capstone",),
+    ("beyond",),
     ("visualization",),
     ("visualization.explorers", "visualization.explore"),
-    ("beyond",),
     ("arguments",),
     ("__main__",),
 )
