@@ -85,7 +85,7 @@ class GPT(nn.Module):
         return self.dropout(self.positions(self.embedding(ids), first))
 
     def head(self, x: Tensor) -> Tensor:
-        """Return logits, (batch, target, vocabulary), of x, (batch, target, d_model): its dot products with the table."""
+        """Return logits, (batch, target, vocabulary): x, (batch, target, d_model), times the table of tokens."""
         return x @ self.embedding.table.T  # (batch, target, vocabulary)
 
     def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
@@ -105,7 +105,7 @@ class GPT(nn.Module):
 
 
 def choose(logits: Tensor, tau: float, g: torch.Generator | None) -> Tensor:
-    """Return one id for each row of logits, (batch, vocabulary): drawn from softmax(logits / tau), or at 0 the likeliest."""
+    """Return an id a row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V)."""
     if tau == 0:
         return logits.argmax(-1)
     return torch.multinomial(sampling_probabilities(logits, tau), 1, generator=g).squeeze(1)  # (batch,)

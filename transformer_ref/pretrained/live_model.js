@@ -386,24 +386,88 @@
     }
   }
 
+  // A decoder alone, of letters (chapter 13): transformer_ref/beyond/gpt.py, name by name. `python -m book.recorded.gpt`
+  // writes its weights.
+  class LiveGPT {
+    constructor(packed) {
+      this.sizes = packed.sizes;
+      this.alphabet = [...packed.alphabet];
+      this.weights = unpack(packed);
+    }
+
+    encode(text) { return [...text].map((letter) => this.alphabet.indexOf(letter)); } // -1 for a letter it never saw
+
+    decode(ids) { return ids.map((id) => this.alphabet[id]).join(""); }
+
+    // An empty cache: for each block the keys and values of the letters read, (length, d) each.
+    begin() {
+      return { length: 0, blocks: Array.from({ length: this.sizes.layers }, () => ({ key: new Float32Array(0), value: new Float32Array(0) })) };
+    }
+
+    norm(x, name) { return layerNorm(x, this.weights[`${name}.weight`], this.weights[`${name}.bias`]); }
+
+    linear(x, name) {
+      const bias = this.weights[`${name}.bias`];
+      return linear(x, this.weights[`${name}.weight`], bias, this.weights[`${name}.weight`].length / bias.length);
+    }
+
+    // One letter more: the residual stream before the first block and after each, (d) each. Its place must be in the table.
+    stream(id, cache) {
+      const { d_model: d, h, max_length } = this.sizes;
+      if (cache.length >= max_length) throw new RangeError(`the model has ${max_length} places`);
+      const at = cache.length++, token = this.weights["embedding.table"], place = this.weights["positions.table"];
+      let x = new Float32Array(d);
+      for (let i = 0; i < d; i++) x[i] = token[id * d + i] + place[at * d + i];
+      const trace = [x];
+      const add = (change) => { x = x.map((number, i) => number + change[i]); };
+      cache.blocks.forEach((held, block) => {
+        const name = `blocks.${block}`, read = this.norm(x, `${name}.self_attention_residual.norm`);
+        held.key = joined(held.key, this.linear(read, `${name}.self_attention.project_key`));
+        held.value = joined(held.value, this.linear(read, `${name}.self_attention.project_value`));
+        const { mixed } = attend(this.linear(read, `${name}.self_attention.project_query`), held.key, held.value, d, h);
+        add(this.linear(mixed, `${name}.self_attention.project_output`));
+        const wide = this.linear(this.norm(x, `${name}.feed_forward_residual.norm`), `${name}.feed_forward.widen`).map(ACTIVATIONS.gelu);
+        add(this.linear(wide, `${name}.feed_forward.narrow`));
+        trace.push(x);
+      });
+      return trace;
+    }
+
+    // Scores for the next letter, (letters), of one entry of the stream.
+    head(x) { return linear(this.norm(x, "norm"), this.weights["embedding.table"], null, this.sizes.d_model); }
+
+    // Scores for the next letter after the last of these ids, which fit into the window; the cache is read on.
+    read(ids, cache) {
+      let trace = null;
+      ids.forEach((id) => { trace = this.stream(id, cache); });
+      return this.head(trace.at(-1));
+    }
+  }
+
   // ---- loading -------------------------------------------------------------------------------------------
 
   const { src } = document.currentScript; // empty where this script stands in the page itself
-  const address = src && new URL("live_model_weights.js", src).href;
-  let loading = null;
 
-  // The model, once its weights have arrived; they are asked for on the first call only, or are there already.
-  const load = () => {
-    loading ??= new Promise((resolve, reject) => {
-      if (window.liveModelWeights) { resolve(new LiveModel(window.liveModelWeights)); return; }
-      const script = document.createElement("script");
-      script.src = address;
-      script.onload = () => resolve(new LiveModel(window.liveModelWeights));
-      script.onerror = () => { loading = null; script.remove(); reject(new Error(`could not load ${address}`)); };
-      document.head.append(script);
-    });
-    return loading;
+  // Something made of weights, once they have arrived; they are asked for on the first call only, or are there already.
+  const loader = (file, global, Model) => {
+    const address = src && new URL(file, src).href;
+    let loading = null;
+    return () => {
+      loading ??= new Promise((resolve, reject) => {
+        if (window[global]) { resolve(new Model(window[global])); return; }
+        const script = document.createElement("script");
+        script.src = address;
+        script.onload = () => resolve(new Model(window[global]));
+        script.onerror = () => { loading = null; script.remove(); reject(new Error(`could not load ${address}`)); };
+        document.head.append(script);
+      });
+      return loading;
+    };
   };
 
-  window.liveModel = { load, WORLD };
+  window.liveModel = {
+    WORLD, softmax,
+    load: loader("live_model_weights.js", "liveModelWeights", LiveModel),
+    loadGPT: loader("gpt_weights.js", "gptWeights", LiveGPT),
+  };
 })();
