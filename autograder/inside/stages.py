@@ -10,10 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-
-def answered(function: Callable, *arguments: Any) -> Any:
-    """What the answer returns: its first frame, by which a call that does not fit it is told."""
-    return function(*arguments)
+from autograder.inside.calling import answered
+from autograder.inside.streams import STREAMS
 
 
 class TrainingStep:
@@ -149,4 +147,4 @@ def _greedy(model: Callable, source: Tensor, config: Any, longest: int = 12) -> 
     return target[:, 1:]
 
 
-STAGES = {"training step": TrainingStep, "training": Training}
+STAGES = {"training step": TrainingStep, "training": Training, **STREAMS}

@@ -227,8 +227,21 @@ class _Reader:
         shapes = {tuple(sorted(block.sizes)) for block in blocks.values()}
         left = {name for shape in shapes for name in self._matrices_of(shape, taken) if name not in used}
         if missing or left:
-            self.troubles.append(Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks)))
+            self.troubles += self._wrong_tables(blocks, missing, left)
         return used | left
+
+    def _wrong_tables(self, blocks: Mapping[str, Block], missing: Sequence[str], left: set[str]) -> Iterator[Trouble]:
+        """How many tables there are; where their sizes tell them apart, of those sizes alone that are wrong."""
+        sizes = list(dict.fromkeys(block.sizes for block in blocks.values()))
+        if len(sizes) == 1 or self._of("output"):
+            yield Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks))
+            return
+        for rows, width in sizes:
+            wanted = [role for role, block in blocks.items() if block.sizes == (rows, width)]
+            more = left.intersection(self._matrices_of((rows, width), set()))
+            found = len(wanted) - len(set(wanted) & set(missing)) + len(more)
+            if found != len(wanted):
+                yield Trouble(f"tables of {rows} by {width}", found, len(wanted))
 
     def _place_feed_forward(self, taken: set[str]) -> set[str]:
         used: set[str] = set()
@@ -350,8 +363,15 @@ class _Reader:
             self.troubles.append(Trouble("attention biases", 0, len(PARTS) * len(self._groups)))
         ends = [self._simple.get(f"{block.name}.scores") for block in self._of("output")]
         ends += [self._simple.get(f"{block.name}.rows") for block in self._of("table")]
-        if any(slot is not None and slot.parameter in self._biases for slot in ends):
+        if any(slot is not None and slot.parameter in self._biases for slot in ends) or self._bias_of_tied():
             self.troubles.append(Trouble("output biases", 1, 0))
+
+    def _bias_of_tied(self) -> bool:
+        """Whether a vector of nobody's is as long as a vocabulary: where a table makes the scores, no matrix claims it."""
+        placed = {name for slot in self._simple.values() for name, _ in slot.matrix.members}
+        rows = {block.sizes[0] for block in self._of("table")} - {block.sizes[0] for block in self._of("norm")}
+        free = [name for name in self._order if name not in placed and name not in self._biases.values()]
+        return any(len(self._shape(name)) == 1 and self._numbers(name) in rows for name in free)
 
 
 def _shared_path(names: Sequence[str]) -> str:
