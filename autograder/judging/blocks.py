@@ -367,11 +367,15 @@ class _Reader:
             self.troubles.append(Trouble("output biases", 1, 0))
 
     def _bias_of_tied(self) -> bool:
-        """Whether a vector of nobody's is as long as a vocabulary: where a table makes the scores, no matrix claims it."""
+        """Whether a vector is as long as a vocabulary and a table's, or nobody's: where a table makes the scores as well,
+        its bias stands in another module."""
         placed = {name for slot in self._simple.values() for name, _ in slot.matrix.members}
-        rows = {block.sizes[0] for block in self._of("table")} - {block.sizes[0] for block in self._of("norm")}
-        free = [name for name in self._order if name not in placed and name not in self._biases.values()]
-        return any(len(self._shape(name)) == 1 and self._numbers(name) in rows for name in free)
+        tables = [block.sizes for block in self._of("table")]
+        rows = {size for size, _ in tables} - {block.sizes[0] for block in self._of("norm")}
+        owners = {vector: matrix for matrix, vector in self._biases.items()}
+        vectors = [name for name in self._order if len(self._shape(name)) == 1 and self._numbers(name) in rows]
+        shapes = [self._shape(owners[name]) if name in owners else None for name in vectors if name not in placed]
+        return any(shape is None or tuple(sorted(shape)) in map(tuple, map(sorted, tables)) for shape in shapes)
 
 
 def _shared_path(names: Sequence[str]) -> str:

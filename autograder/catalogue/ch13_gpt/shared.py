@@ -1,6 +1,6 @@
 """What the exercises of chapter 13 share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -29,6 +29,12 @@ def steep(g: torch.Generator, blocks: Sequence[Block], dtype: torch.dtype = torc
         elif role.endswith(".second"):
             weight /= STEEP
     return weights
+
+
+def are_steep(weights: Mapping[str, Tensor]) -> bool:
+    """Whether it does not matter under these weights which of the bends there is."""
+    firsts = [weight for role, weight in weights.items() if role.endswith(".first")]
+    return not any(0 < float(first.abs().max()) < 1e3 for first in firsts)
 
 
 HEADS = answer("""
