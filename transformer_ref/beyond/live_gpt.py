@@ -13,7 +13,7 @@ from transformer_ref.live_model import WEIGHTS, pack_tensors, unpack_tensors
 
 GPT_WEIGHTS = WEIGHTS.with_name("gpt_weights.js")
 PREFIX, SUFFIX = "window.gptWeights = ", ";\n"
-SIZES = dict(d_model=64, h=4, layers=4, d_ff=256, max_length=192)
+SIZES = dict(d_model=64, h=4, layers=4, d_ff=192, max_length=192)
 
 
 def pack(model: GPT, sizes: dict[str, int] = SIZES, alphabet: str = ALPHABET) -> dict[str, Any]:
