@@ -62,7 +62,7 @@ class Tracing:
     def around(self, function: Callable) -> Callable:
         """The answer as it is asked: (what `SmallGPT` takes, with a seed; ids) -> what came back the second time.
 
-        "hooks": how many are left on the model; "first": how many entries the first list has in the end.
+        "hooks": how many are left on the model; "kept": whether both calls gave one and the same list.
         """
 
         def staged(given: dict[str, Any], ids: Tensor) -> dict[str, Any]:
@@ -71,8 +71,7 @@ class Tracing:
             first = answered(function, model, ids)
             trace = answered(function, model, ids)
             hooks = sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules())
-            length = len(first) if isinstance(first, (list, tuple)) else 0
-            return {"trace": trace, "hooks": hooks, "first": length}
+            return {"trace": trace, "hooks": hooks, "kept": isinstance(trace, list) and trace is first}
 
         return staged
 
