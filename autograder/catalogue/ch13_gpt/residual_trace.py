@@ -14,7 +14,7 @@ from transformer_ref.beyond import gpt
 
 STREAM, GUESSES = sections("stream guesses")
 HOOKS = "hooks were left on the model"
-GROWN = "one list, kept from call to call and written on"
+GROWN = "one list, kept from call to call"
 
 
 def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
