@@ -60,10 +60,10 @@ def test_a_later_token_changes_no_earlier_output(seed, place):
     block = GPTBlock(12, 3, 20).double().eval()
     x = tensor(seed, 2, 7, 12)
     other = x.clone()
-    other[:, place] += 1
+    other[:, place, 0] += 1  # one feature: a norm takes out what all share
     one, two = block(x), block(other)
     torch.testing.assert_close(one[:, :place], two[:, :place])
-    assert not torch.allclose(one[:, place:], two[:, place:])
+    assert ((one - two)[:, place:].abs().amax(-1) > 1e-9).all()
 
 
 def test_a_block_is_torch_s_own_pre_norm_layer_with_a_causal_mask():

@@ -72,7 +72,7 @@ def _drawn(reads: Sequence[Read], names: Sequence[str], width: float, left: floa
             right = letter == read.next
             ink = text_on(opacity)
             drawing.text(x + step / 2 - 2, y + 11, sign(letter), size=14, bold=right, fill=ink)
-            drawing.text(x + step / 2 - 2, y + 25, f"{share:.2f}"[1:] if share < 0.995 else "1", size=11, fill=ink)
+            drawing.text(x + step / 2 - 2, y + 25, f"{share:.2f}", size=12, fill=ink)
             if right:
                 drawing.rectangle(x + 1.5, y + 1.5, step - 7, ROW - 8, "none", stroke=INK, radius=4)
     return drawing
