@@ -46,10 +46,11 @@ class Writing:
     """Calls an answer with a model, and says in which mode it left it."""
 
     def around(self, function: Callable) -> Callable:
-        """The answer as it is asked: (what `Teller` takes, and "training"; then as the answer takes it) -> what became."""
+        """The answer as it is asked: (what `Teller` takes, and "training"; the rest as it takes it) -> ..."""
 
         def staged(given: dict[str, Any], *arguments: Any) -> dict[str, Any]:
-            model = Teller(given["vocabulary"], given["context"], given["sharp"], given["seed"]).train(given["training"])
+            model = Teller(*(given[name] for name in ("vocabulary", "context", "sharp", "seed")))
+            model.train(given["training"])
             ids = answered(function, model, *arguments)
             return {"ids": ids, "training": model.training}
 

@@ -367,8 +367,8 @@ class _Reader:
             self.troubles.append(Trouble("output biases", 1, 0))
 
     def _bias_of_tied(self) -> bool:
-        """Whether a vector is as long as a vocabulary and a table's, or nobody's: where a table makes the scores as well,
-        its bias stands in another module."""
+        """Whether a vector is as long as a vocabulary, and a table's or nobody's: a table that makes the scores as well
+        has its bias in another module."""
         placed = {name for slot in self._simple.values() for name, _ in slot.matrix.members}
         tables = [block.sizes for block in self._of("table")]
         rows = {size for size, _ in tables} - {block.sizes[0] for block in self._of("norm")}

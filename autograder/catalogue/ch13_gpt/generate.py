@@ -33,7 +33,7 @@ def what_was_written(case: Case, result: Any) -> Any:
     """The ids alone; of many rows, which tokens follow how often. Where only the model's mode is wrong, that."""
     if not isinstance(result, dict) or "ids" not in result:
         return result
-    given, prompt, n, _, tau, _ = case.arguments
+    given, prompt, n, *_ = case.arguments
     ids = result["ids"]
     wanted = (len(prompt), prompt.shape[1] + n)
     usable = isinstance(ids, Tensor) and ids.shape == wanted and ids.dtype == torch.int64

@@ -6,10 +6,21 @@ import torch
 from torch import Tensor, nn
 
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, silent, wrong_word
-from autograder.catalogue.ch13_gpt.shared import BLOCK, DIVIDED, HIDE, OPEN, SAID, SHARES, are_steep, sections, steep, with_heads
+from autograder.catalogue.ch13_gpt.shared import (
+    BLOCK,
+    DIVIDED,
+    HIDE,
+    OPEN,
+    SAID,
+    SHARES,
+    are_steep,
+    sections,
+    steep,
+    with_heads,
+)
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
-from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
+from autograder.catalogue.known_answers import right, usual_mistakes, wrong
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import gpt
 
 DELETE, BLOCKS, STREAM = sections("delete block stream")

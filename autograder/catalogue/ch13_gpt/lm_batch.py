@@ -194,7 +194,11 @@ SLICES = answer("""
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
     reference=lm_batch, reads=what_they_are, section=BATCH,
-    omits={"precision": "ids are small whole numbers, which are copied"},
+    omits={
+        "precision": "ids are small whole numbers, which are copied",
+        "a batch of one": "B is a number, and one of the probes asks for 1",
+        "a length of one": "T is a number, and one of the probes asks for 1; the text has more tokens",
+    },
     probes=(
         visible("a text of 6 tokens, T = 5", Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
         visible("windows of a longer text", windows, 40, 6, 5),
