@@ -69,12 +69,15 @@
       try {
         const model = await window.liveModel.loadGPT(), odd = strangers(model, text);
         if (odd.length) { note.textContent = refused(odd); return; }
-        const cache = model.begin(), ids = model.encode(text);
-        const traces = ids.map((id) => model.stream(id, cache)).slice(-SHOWN);
-        const rows = traces[0].map((_, depth) => traces.map((trace) => {
-          const shares = window.liveModel.softmax([...model.head(trace[depth])]), best = shares.indexOf(Math.max(...shares));
-          return [model.alphabet[best], shares[best]];
-        }));
+        const letters = model.alphabet.length, shown = Math.min(SHOWN, text.length);
+        const rows = model.stream(model.encode(text), model.begin()).map((x) => {
+          const scores = model.head(x.slice(-shown * model.sizes.d_model)); // (shown, letters)
+          return Array.from({ length: shown }, (_, place) => {
+            const shares = window.liveModel.softmax([...scores.slice(place * letters, (place + 1) * letters)]);
+            const best = shares.indexOf(Math.max(...shares));
+            return [model.alphabet[best], shares[best]];
+          });
+        });
         draw({ read: [...text].slice(-SHOWN), rows });
         note.textContent = "Computed here, by this page.";
       } catch (error) {
@@ -120,7 +123,7 @@
         const ids = model.encode(text), begun = ids.length;
         const old = html("span", { class: "ch13-old" }), seen = html("span"), end = html("span", { class: "ch13-cursor", "aria-hidden": "true" }, "▏");
         paper.replaceChildren(old, seen, end);
-        let cache = model.begin(), reads = 0, steps = 0, time = 0;
+        let cache = model.begin(), reads = 0, steps = 0, time = 0, told = 0;
         said.textContent = "It writes.";
         stop.disabled = false;
         const tell = (over) => {
@@ -141,7 +144,11 @@
           old.textContent = model.decode(ids.slice(0, Math.max(0, ids.length - places)));
           seen.textContent = model.decode(ids.slice(Math.max(0, ids.length - places)));
           if (model.alphabet[ids.at(-1)] === "\n") break;
-          if (steps % 4 === 0) { tell("So far"); await new Promise((done) => setTimeout(done, 0)); }
+          if (performance.now() - told > 60) { // let the page breathe
+            tell("So far");
+            await new Promise((done) => setTimeout(done, 0));
+            told = performance.now();
+          }
         }
         if (running !== own && running !== null) return; // somebody asked anew
         end.remove();
