@@ -145,6 +145,10 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "lm-batch",
         any_of(lambda case: case.arguments[3] == 4_000),
     ),
+    "The check counts where 4,000 windows begin": (
+        "lm-batch",
+        any_of(lambda case: case.arguments[3] == 4_000),
+    ),
     "The check counts 20,000 draws": (
         "sample",
         any_of(lambda case: shapes(case) and shapes(case)[0][0] == 20_000),
