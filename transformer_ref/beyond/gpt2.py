@@ -149,7 +149,7 @@ def downloaded(folder: Path = DATA) -> Path:
 
             snapshot_download(REPOSITORY, allow_patterns=list(FILES), local_dir=folder)
         except Exception as error:  # whichever of its libraries met the network first
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0].removeprefix("Got: ")
             raise OSError(
                 f"{REPOSITORY}: expected to download {', '.join(FILES)} into {folder}, got: {first}"
             ) from error
