@@ -21,6 +21,7 @@ LONG = {
     "sandbox": 110, "attacks-landlock": 105, "test_own_exercises": 100, "test_pages": 70, "09_blocks": 60,
     "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50,
     "sample-class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40,
+    "13_gpt": 40, "known-gpt-block": 35, "known-gpt": 35,
     "06_multi_head_attention": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
     "16_efficient": 45,
     "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,

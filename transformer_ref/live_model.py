@@ -43,9 +43,15 @@ def pack(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
     """
     described = _described(tokenizer)
     left_out = TIED if model.config.tie_embeddings else ()
-    tensors = [(name, tensor.float().cpu()) for name, tensor in model.state_dict().items() if name not in left_out]
+    tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in left_out}
+    return {"config": model.config.to_dict(), **described, **pack_tensors(tensors)}
+
+
+def pack_tensors(tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Return `tensors` and `data` of `pack` for any matrices and vectors."""
+    named = [(name, tensor.detach().float().cpu()) for name, tensor in tensors.items()]
     floats, bytes_ = [], []
-    for _, tensor in tensors:
+    for _, tensor in named:
         if tensor.dim() == 1:
             floats.append(tensor)
             continue
@@ -54,27 +60,31 @@ def pack(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
         bytes_.append((tensor / scale).round().to(torch.int8).flatten())
     data = torch.cat(floats).numpy().astype("<f4").tobytes() + torch.cat(bytes_).numpy().tobytes()
     return {
-        "config": model.config.to_dict(),
-        **described,
-        "tensors": [[name, list(tensor.shape)] for name, tensor in tensors],
+        "tensors": [[name, list(tensor.shape)] for name, tensor in named],
         "data": base64.b64encode(data).decode(),
     }
 
 
-def unpack(packed: dict[str, Any]) -> Packed:
-    """Return the model that `pack` described, with the rounded weights that the browser computes with."""
-    config = ModelConfig.from_dict(packed["config"])
+def unpack_tensors(packed: dict[str, Any]) -> dict[str, Tensor]:
+    """Return the tensors that `pack_tensors` described, rounded as the browser has them."""
     data = bytearray(base64.b64decode(packed["data"]))
     first = sum(shape[0] for _, shape in packed["tensors"])  # a scale a row, or a number
     floats = torch.frombuffer(data, dtype=torch.float32, count=first)
     bytes_ = torch.frombuffer(data, dtype=torch.int8, offset=4 * first)
-    weights: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, shape in packed["tensors"]:
         own, floats = floats[: shape[0]], floats[shape[0] :]
         if len(shape) == 2:
             rows, bytes_ = bytes_[: shape[0] * shape[1]].view(shape), bytes_[shape[0] * shape[1] :]  # (row, column)
             own = rows * own[:, None]  # (row, column)
-        weights[name] = own
+        tensors[name] = own
+    return tensors
+
+
+def unpack(packed: dict[str, Any]) -> Packed:
+    """Return the model that `pack` described, with the rounded weights that the browser computes with."""
+    config = ModelConfig.from_dict(packed["config"])
+    weights = unpack_tensors(packed)
     if config.tie_embeddings:
         weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
     model = Transformer(config)

@@ -17,6 +17,7 @@ from autograder.catalogue import (
     ch10_training,
     ch11_inference,
     ch12_capstone,
+    ch13_gpt,
     ch14_vision,
     ch16_efficient,
     own,
@@ -38,6 +39,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch10_training.ASSIGNMENT,
     ch11_inference.ASSIGNMENT,
     ch12_capstone.ASSIGNMENT,
+    ch13_gpt.ASSIGNMENT,
     ch14_vision.ASSIGNMENT,
     ch16_efficient.ASSIGNMENT,
 )

@@ -128,7 +128,7 @@ class Misconception:
         """The words a learner reads; numbers are quoted only from visible probes."""
         if self.quotes is None or evidence is None:
             return self.message
-        return f"{self.quotes(evidence)} {self.message}"
+        return f"{self.quotes(evidence)} {self.message}".strip()
 
 
 @dataclass(frozen=True)

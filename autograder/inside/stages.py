@@ -11,11 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from autograder.inside import counted
-
-
-def answered(function: Callable, *arguments: Any) -> Any:
-    """What the answer returns: its first frame, by which a call that does not fit it is told."""
-    return function(*arguments)
+from autograder.inside.calling import answered
+from autograder.inside.streams import STREAMS
 
 
 class TrainingStep:
@@ -204,4 +201,4 @@ class Reading:
         return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
 
 
-STAGES = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading}
+STAGES = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading, **STREAMS}

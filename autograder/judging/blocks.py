@@ -231,7 +231,7 @@ class _Reader:
         shapes = {tuple(sorted(block.sizes)) for block in blocks.values()}
         left = {name for shape in shapes for name in self._matrices_of(shape, taken) if name not in used}
         if missing or left:
-            self.troubles.append(Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks)))
+            self.troubles += self._wrong_tables(blocks, missing, left)
         return used | left
 
     def _place_vectors(self) -> Assignment:
@@ -279,6 +279,19 @@ class _Reader:
     def _free(self, kind: str, part: str) -> list[Block]:
         """The blocks of a kind that no parameter is known for yet."""
         return [each for each in self._of(kind) if f"{each.name}.{part}" not in self._simple]
+
+    def _wrong_tables(self, blocks: Mapping[str, Block], missing: Sequence[str], left: set[str]) -> Iterator[Trouble]:
+        """How many tables there are; where their sizes tell them apart, of those sizes alone that are wrong."""
+        sizes = list(dict.fromkeys(block.sizes for block in blocks.values()))
+        if len(sizes) == 1 or self._of("output"):
+            yield Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks))
+            return
+        for rows, width in sizes:
+            wanted = [role for role, block in blocks.items() if block.sizes == (rows, width)]
+            more = left.intersection(self._matrices_of((rows, width), set()))
+            found = len(wanted) - len(set(wanted) & set(missing)) + len(more)
+            if found != len(wanted):
+                yield Trouble(f"tables of {rows} by {width}", found, len(wanted))
 
     def _place_feed_forward(self, taken: set[str]) -> set[str]:
         used: set[str] = set()
@@ -400,8 +413,19 @@ class _Reader:
             self.troubles.append(Trouble("attention biases", 0, len(PARTS) * len(self._groups)))
         ends = [self._simple.get(f"{block.name}.scores") for block in self._of("output")]
         ends += [self._simple.get(f"{block.name}.rows") for block in self._of("table")]
-        if any(slot is not None and slot.parameter in self._biases for slot in ends):
+        if any(slot is not None and slot.parameter in self._biases for slot in ends) or self._bias_of_tied():
             self.troubles.append(Trouble("output biases", 1, 0))
+
+    def _bias_of_tied(self) -> bool:
+        """Whether a vector is as long as a vocabulary, and a table's or nobody's: a table that makes the scores as well
+        has its bias in another module."""
+        placed = {name for slot in self._simple.values() for name, _ in slot.matrix.members}
+        tables = [block.sizes for block in self._of("table")]
+        rows = {size for size, _ in tables} - {block.sizes[0] for block in self._of("norm")}
+        owners = {vector: matrix for matrix, vector in self._biases.items()}
+        vectors = [name for name in self._order if len(self._shape(name)) == 1 and self._numbers(name) in rows]
+        shapes = [self._shape(owners[name]) if name in owners else None for name in vectors if name not in placed]
+        return any(shape is None or tuple(sorted(shape)) in map(tuple, map(sorted, tables)) for shape in shapes)
 
 
 def _members(reading: Assignment) -> set[str]:

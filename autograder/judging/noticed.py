@@ -174,9 +174,7 @@ ITEMS: dict[str, Callable[[list, list], bool]] = {
     "last item missing": lambda got, expected: _same(got, expected[:-1]),
     "an item too many in front": lambda got, expected: _same(got[1:], expected),
     "an item too many at the end": lambda got, expected: _same(got[:-1], expected),
-    "repeated items lost": lambda got, expected: _same(
-        got, [e for i, e in enumerate(expected) if e not in expected[:i]]
-    ),
+    "repeated items lost": lambda got, expected: _same(got, _first_of_each(expected)),
     "another order": lambda got, expected: sorted(map(repr, got)) == sorted(map(repr, expected)),
 }
 

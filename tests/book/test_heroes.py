@@ -21,6 +21,7 @@ from transformer_ref.visualization.heroes.attention import attention_hero
 from transformer_ref.visualization.heroes.clock_hands import clock_hands_hero
 from transformer_ref.visualization.heroes.drawn_to_scale import drawn_to_scale_hero
 from transformer_ref.visualization.heroes.four_ways import four_ways_hero
+from transformer_ref.visualization.heroes.guesses import Read, guesses_hero
 from transformer_ref.visualization.heroes.heads import Head, heads_hero
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.heroes.rows_of_a_table import rows_of_a_table_hero
@@ -119,6 +120,14 @@ def of_writing() -> tuple[Hero, list[str]]:
         *[Step(before, [("comprato", 0.004)], "comprato") for before in ["comprato"] * 5],
     ]
     return time_steps_hero("I bought.", steps), ["0.90", "0.05", "0.60", *["< 0.01"] * 6, "<bos>"]
+
+
+def of_guesses() -> tuple[Hero, list[str]]:
+    reads = [
+        Read(letter, [(letter, 0.97), ("q", 0.31), (after, 0.84)], after)
+        for letter, after in zip("a cat", " cat\n", strict=True)
+    ]
+    return guesses_hero("a cat", reads), [*5 * ["0.97", "0.31", "0.84", "q"], *3 * ["␣"], "↵"]
 
 
 def of_translations() -> tuple[Hero, list[str]]:
@@ -284,12 +293,18 @@ def test_a_step_that_reads_another_word_than_was_taken_is_refused():
         time_steps_hero("I slept.", [steps[0]._replace(taken="Ha")])
 
 
+def test_letters_that_were_asked_at_different_depths_are_refused():
+    reads = [Read("a", [("b", 0.5)], "b"), Read("b", [("c", 0.5), ("c", 0.9)], "c")]
+    with pytest.raises(ValueError, match=r"expected the same number of depths for every letter, got \[1, 2\]"):
+        guesses_hero("abc", reads)
+
+
 @pytest.mark.parametrize(
     "chapter",
     [
         *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
         *("05_self_attention", "06_multi_head_attention", "07_positional_encoding", "08_masks", "09_blocks"),
-        *("10_training", "11_inference", "12_capstone", "14_vision", "16_efficient"),
+        *("10_training", "11_inference", "12_capstone", "13_gpt", "14_vision", "16_efficient"),
     ],
 )
 def test_a_chapter_has_one_hero_in_two_arrangements(book, chapter):

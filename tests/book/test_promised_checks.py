@@ -141,6 +141,14 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "overfit-one-batch",
         lambda cases: all(known.shows for known in catalogue.find("overfit-one-batch").wrong),
     ),
+    "The checks count thousands of windows": (
+        "lm-batch",
+        any_of(lambda case: case.arguments[3] == 4_000),
+    ),
+    "The check counts where 4,000 windows begin": (
+        "lm-batch",
+        any_of(lambda case: case.arguments[3] == 4_000),
+    ),
     "The check counts 20,000 draws": (
         "sample",
         any_of(lambda case: shapes(case) and shapes(case)[0][0] == 20_000),

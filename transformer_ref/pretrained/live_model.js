@@ -46,9 +46,16 @@
     const outputs = matrix.length / inputs, n = x.length / inputs, result = new Float32Array(n * outputs);
     for (let row = 0; row < n; row++) {
       for (let out = 0; out < outputs; out++) {
-        let sum = bias ? bias[out] : 0;
-        for (let i = 0, a = row * inputs, b = out * inputs; i < inputs; i++) sum += x[a++] * matrix[b++];
-        result[row * outputs + out] = sum;
+        let sum = bias ? bias[out] : 0, second = 0, third = 0, fourth = 0; // four sums, none of which waits for another
+        let i = 0, a = row * inputs, b = out * inputs;
+        for (; i + 3 < inputs; i += 4, a += 4, b += 4) {
+          sum += x[a] * matrix[b];
+          second += x[a + 1] * matrix[b + 1];
+          third += x[a + 2] * matrix[b + 2];
+          fourth += x[a + 3] * matrix[b + 3];
+        }
+        for (; i < inputs; i++) sum += x[a++] * matrix[b++];
+        result[row * outputs + out] = sum + second + third + fourth;
       }
     }
     return result;
@@ -92,14 +99,15 @@
   };
 
   // Every query with every key it is given, head by head: the values mixed, and each head's weights, (query, key).
-  const attend = (query, key, value, d, heads) => {
+  // before: where it is given, query q sees that many keys and those of the queries up to itself.
+  const attend = (query, key, value, d, heads, before = Infinity) => {
     const d_head = d / heads, queries = query.length / d, keys = key.length / d;
     const mixed = new Float32Array(query.length), weights = [];
     for (let head = 0; head < heads; head++) {
       const rows = [];
       for (let q = 0; q < queries; q++) {
         const at = q * d + head * d_head, scores = [];
-        for (let k = 0; k < keys; k++) {
+        for (let k = 0; k < Math.min(keys, before + q + 1); k++) {
           let dot = 0;
           for (let i = 0; i < d_head; i++) dot += query[at + i] * key[k * d + head * d_head + i];
           scores.push(dot / Math.sqrt(d_head));
@@ -386,24 +394,88 @@
     }
   }
 
+  // A decoder alone, of letters (chapter 13): transformer_ref/beyond/gpt.py, name by name. `python -m book.recorded.gpt`
+  // writes its weights.
+  class LiveGPT {
+    constructor(packed) {
+      this.sizes = packed.sizes;
+      this.alphabet = [...packed.alphabet];
+      this.weights = unpack(packed);
+    }
+
+    encode(text) { return [...text].map((letter) => this.alphabet.indexOf(letter)); } // -1 for a letter it never saw
+
+    decode(ids) { return ids.map((id) => this.alphabet[id]).join(""); }
+
+    // An empty cache: for each block the keys and values of the letters read, (length, d) each.
+    begin() {
+      return { length: 0, blocks: Array.from({ length: this.sizes.layers }, () => ({ key: new Float32Array(0), value: new Float32Array(0) })) };
+    }
+
+    norm(x, name) { return layerNorm(x, this.weights[`${name}.weight`], this.weights[`${name}.bias`]); }
+
+    linear(x, name) {
+      const bias = this.weights[`${name}.bias`];
+      return linear(x, this.weights[`${name}.weight`], bias, this.weights[`${name}.weight`].length / bias.length);
+    }
+
+    // Letters more, n of them: the residual stream before the first block and after each, (n, d) each. Their places must be
+    // in the table.
+    stream(ids, cache) {
+      const { d_model: d, h, max_length } = this.sizes, first = cache.length;
+      if (first + ids.length > max_length) throw new RangeError(`the model has ${max_length} places`);
+      cache.length += ids.length;
+      const token = this.weights["embedding.table"], place = this.weights["positions.table"];
+      let x = new Float32Array(ids.length * d);
+      ids.forEach((id, row) => {
+        for (let i = 0; i < d; i++) x[row * d + i] = token[id * d + i] + place[(first + row) * d + i];
+      });
+      const trace = [x];
+      const add = (change) => { x = x.map((number, i) => number + change[i]); };
+      cache.blocks.forEach((held, block) => {
+        const name = `blocks.${block}`, read = this.norm(x, `${name}.self_attention_residual.norm`);
+        held.key = joined(held.key, this.linear(read, `${name}.self_attention.project_key`));
+        held.value = joined(held.value, this.linear(read, `${name}.self_attention.project_value`));
+        const { mixed } = attend(this.linear(read, `${name}.self_attention.project_query`), held.key, held.value, d, h, first);
+        add(this.linear(mixed, `${name}.self_attention.project_output`));
+        const wide = this.linear(this.norm(x, `${name}.feed_forward_residual.norm`), `${name}.feed_forward.widen`).map(ACTIVATIONS.gelu);
+        add(this.linear(wide, `${name}.feed_forward.narrow`));
+        trace.push(x);
+      });
+      return trace;
+    }
+
+    // Scores for the next letter, (n, letters), of an entry of the stream, (n, d).
+    head(x) { return linear(this.norm(x, "norm"), this.weights["embedding.table"], null, this.sizes.d_model); }
+
+    // Scores for the next letter, (letters), after the last of these; the cache is read on.
+    read(ids, cache) { return this.head(this.stream(ids, cache).at(-1).slice(-this.sizes.d_model)); }
+  }
+
   // ---- loading -------------------------------------------------------------------------------------------
 
   const { src } = document.currentScript; // empty where this script stands in the page itself
-  const address = src && new URL("live_model_weights.js", src).href;
-  let loading = null;
 
-  // The model, once its weights have arrived; they are asked for on the first call only, or are there already.
-  const load = () => {
-    loading ??= new Promise((resolve, reject) => {
-      if (window.liveModelWeights) { resolve(new LiveModel(window.liveModelWeights)); return; }
-      const script = document.createElement("script");
-      script.src = address;
-      script.onload = () => resolve(new LiveModel(window.liveModelWeights));
-      script.onerror = () => { loading = null; script.remove(); reject(new Error(`could not load ${address}`)); };
-      document.head.append(script);
-    });
-    return loading;
+  // Something made of weights, once they have arrived; they are asked for on the first call only, or are there already.
+  const loader = (file, global, Model) => {
+    const address = src && new URL(file, src).href;
+    let loading = null;
+    return () => {
+      loading ??= new Promise((resolve, reject) => {
+        if (window[global]) { resolve(new Model(window[global])); return; }
+        const script = document.createElement("script");
+        script.src = address;
+        script.onload = () => resolve(new Model(window[global]));
+        script.onerror = () => { loading = null; script.remove(); reject(new Error(`could not load ${address}`)); };
+        document.head.append(script);
+      });
+      return loading;
+    };
   };
 
-  window.liveModel = { load, WORLD };
+  window.liveModel = {
+    WORLD, softmax,
+    load: loader("live_model_weights.js", "liveModelWeights", LiveModel),
+    loadGPT: loader("gpt_weights.js", "gptWeights", LiveGPT),
+  };
 })();

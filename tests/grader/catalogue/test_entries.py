@@ -219,5 +219,8 @@ def test_no_module_that_is_visible_while_grading_holds_an_answer():
 
 def test_ids_are_the_names_in_kebab_case():
     for exercise in EXERCISES:
-        words = [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower() for name in exercise.names]
+        words = [
+            re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).replace("_", "-").lower()
+            for name in exercise.names
+        ]
         assert exercise.id in (words[0], "-".join(words))  # encode and decode are one exercise, encode-decode

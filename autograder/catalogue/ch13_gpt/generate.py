@@ -1,0 +1,343 @@
+"""13.4: a model writes on, one token at a time, and is shown no more than its context."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.catalogue.ch13_gpt.shared import generator, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
+from transformer_ref.beyond import gpt
+
+GENERATE, WINDOW = sections("generate window")
+MANY = 2_000  # rows that are counted
+CHANCE = {"rtol": 0.0, "atol": 0.1}  # 1,000 rows of a kind: a share near a half differs by 0.016 by chance, and never by six times as much
+ONE, TWO = "share of each next token, after the first prompt", "after the second prompt"
+PAIRS = "share of each pair of next tokens, after the first prompt"
+LEFT = "the model was left in another mode than it came in"
+
+
+def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator) -> Tensor:
+    """The prompt, and n tokens behind it: (B, T0 + n)."""
+    training = model.training
+    model.eval()
+    ids = gpt.generate(model, ids, n, context, tau, g).clone()
+    model.train(training)
+    return ids
+
+
+def what_was_written(case: Case, result: Any) -> Any:
+    """The ids alone; of many rows, which tokens follow how often. Where only the model's mode is wrong, that."""
+    if not isinstance(result, dict) or "ids" not in result:
+        return result
+    given, prompt, n, *_ = case.arguments
+    ids = result["ids"]
+    wanted = (len(prompt), prompt.shape[1] + n)
+    usable = isinstance(ids, Tensor) and ids.shape == wanted and ids.dtype == torch.int64
+    if result.get("training") != given["training"]:
+        return LEFT
+    V = given["vocabulary"]
+    if len(prompt) < MANY or not usable or not bool(((ids >= 0) & (ids < V)).all()) or not torch.equal(ids[:, : prompt.shape[1]], prompt):
+        return ids
+    told = {}
+    for kind, name in enumerate((ONE, TWO)):
+        told[name] = _shares(ids[kind::2, prompt.shape[1]], V)
+    if n > 1:
+        told[PAIRS] = _shares(ids[::2, prompt.shape[1]] * V + ids[::2, prompt.shape[1] + 1], V * V)
+    return told
+
+
+def _shares(tokens: Tensor, kinds: int) -> Tensor:
+    return torch.bincount(tokens, minlength=kinds).double() / len(tokens)
+
+
+def told(
+    g: torch.Generator, B: int, T0: int, n: int, context: int, tau: float = 0, V: int = 11, training: bool = False,
+    limit: int | None = None, sharp: float = 3.0,
+) -> Case:  # fmt: skip
+    """A prompt to be continued. limit: tokens that the model bears, context unless it is given."""
+    model = {"vocabulary": V, "context": limit or context, "sharp": sharp, "seed": int(torch.randint(50, (), generator=g)),
+             "training": training}  # fmt: skip
+    ids = torch.randint(V, (B, T0), generator=g)
+    ids[0, 0] = 0
+    return Case((model, ids, n, context, tau, generator(g)))
+
+
+def twice(g: torch.Generator, *sizes: int) -> Case:
+    """The same prompt twice in a batch."""
+    case = told(g, *sizes)
+    case.arguments[1][-1] = case.arguments[1][0]
+    return case
+
+
+def drawn(g: torch.Generator, tau: float, n: int = 2, V: int = 4, T0: int = 2, context: int = 4) -> Case:
+    """Many rows of two prompts by turns. Logits of a model differ by up to twice `sharp`."""
+    case = told(g, MANY, T0, n, context, tau, V, sharp=1.6)
+    ids = case.arguments[1]
+    ids[1, -1] = (ids[0, -1] + 1) % V
+    ids.copy_(ids[torch.arange(MANY) % 2])
+    return case
+
+
+def written(evidence: Evidence) -> str:
+    """The first row that differs: what was written after the prompt."""
+    if not isinstance(evidence.got, Tensor) or evidence.got.shape != evidence.expected.shape:
+        return sizes(evidence)
+    place = int((evidence.got != evidence.expected).any(1).int().argmax())
+    prompt = evidence.arguments[1]
+    start = f"After the prompt {_ids(prompt[place])}" if torch.equal(evidence.got[place, : prompt.shape[1]], prompt[place]) else "In all"
+    cut = prompt.shape[1] if start != "In all" else 0
+    return f"{start} your row {place} is {_ids(evidence.got[place, cut:])}; it should be {_ids(evidence.expected[place, cut:])}."
+
+
+def sizes(evidence: Evidence) -> str:
+    """The shape that came back and the one that is wanted."""
+    if not isinstance(evidence.got, Tensor) or not isinstance(evidence.expected, Tensor):
+        return ""
+    return f"You returned {tuple(evidence.got.shape)}; the prompt and n = {evidence.arguments[2]} tokens make {tuple(evidence.expected.shape)}."
+
+
+def _ids(row: Tensor) -> str:
+    return " ".join(map(str, row.tolist()))
+
+
+def first_shares(evidence: Evidence) -> str:
+    """How often each token came first, as it is and as it should be."""
+    if not isinstance(evidence.got, dict) or not isinstance(evidence.expected, dict):
+        return ""
+    got, wanted = (" ".join(number(share) for share in shown[ONE].tolist()) for shown in (evidence.got, evidence.expected))
+    return f"After the first prompt the next tokens 0, 1, 2 and so on came with the shares {got}; {wanted} would be right."
+
+
+def always_one(evidence: Evidence) -> bool:
+    """Whether one token took everything, in every kind of row."""
+    shares = [share for name, share in evidence.got.items() if name in (ONE, TWO)] if isinstance(evidence.got, dict) else []
+    return bool(shares) and all(float(share.max()) == 1.0 for share in shares) and evidence.arguments[4] > 0
+
+
+RIGHT = answer("""
+    def generate(model, ids, n, context, tau, g):
+        training = model.training
+        model.eval()
+        for step in range(n):
+            seen = ids[:, -context:]
+            logits = model(seen)[:, -1]
+            if tau == 0:
+                new = logits.argmax(dim=-1, keepdim=True)
+            else:
+                shares = torch.softmax(logits / tau, dim=-1)
+                new = torch.multinomial(shares, 1, generator=g)
+            ids = torch.cat([ids, new], dim=1)
+        model.train(training)
+        return ids
+""")
+SEEN, LOGITS, GREEDY = "seen = ids[:, -context:]", "logits = model(seen)[:, -1]", "new = logits.argmax(dim=-1, keepdim=True)"
+SHARES, DRAW = "shares = torch.softmax(logits / tau, dim=-1)", "new = torch.multinomial(shares, 1, generator=g)"
+GROWN, MODE, LOOP = "ids = torch.cat([ids, new], dim=1)", "model.train(training)", "for step in range(n):"
+
+EXERCISE = Exercise(
+    id="generate", number="13.4", difficulty=2, minutes=25, visible_points=1, hidden_points=3,
+    reference=generate, reads=what_was_written, stage="writing", section=GENERATE, seconds=40.0,
+    omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
+    probes=(
+        visible("5 tokens, all in the context", told, 2, 3, 5, 9),
+        visible("a context of 4 tokens, 7 are written", told, 3, 2, 7, 4),
+        visible("tau = 0.5, 2,000 rows", drawn, 0.5, **CHANCE),
+        visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
+        visible("a model that would bear more than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
+        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 4, 3, 5, also={"generator"}, says="drawn with the generator g alone", **CHANCE),
+        hidden("tau = 2, beyond the context", drawn, 2.0, 3, 3, 2, 2, says="tau: 0 or more", **CHANCE),
+        hidden("other sizes", told, 4, 5, 9, 6, 0, 17, says=PROMISED),
+        hidden("a context of one token", told, 3, 2, 4, 1, says="context: at least 1"),
+        hidden("one prompt of one token", told, 1, 1, 6, 3, says=PROMISED),
+        hidden("a prompt twice", twice, 3, 3, 6, 4, says=PROMISED),
+        hidden("nothing to write", told, 2, 3, 0, 4, says="n: how many tokens are written, 0 or more"),
+        hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, also=UNTOUCHED, says="It may come in training mode"),
+        second_call(told, 3, 3, 5, 4),
+    ),
+    wrong=(
+        wrong("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
+              "Your code shows the model all that has been written, and once that is more than `context` tokens, the model has no position left for them. Show it the "
+              "last `context` tokens alone; the text itself keeps growing."),
+        wrong("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
+              "The model is shown the *first* tokens of the text, again and again, so from some place on it says the same. What it goes on from is the end: the last "
+              "`context` tokens.", quotes=written),
+        wrong("one token too few shown", RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
+              "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them.", quotes=written),
+        wrong("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
+              "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds k tokens."),
+        wrong("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
+              "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is cropped; the text keeps growing."),
+        wrong("the last tokens returned", RIGHT.but("return ids", "return ids[:, -context:]"), WINDOW,
+              "You returned the last `context` tokens. The whole text is wanted, from the first token of the prompt on."),
+        wrong("the context emptied when it is full", RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
+              "When the context is full you begin it anew, and the model forgets all at once. It moves on by one token in every step, so that it is always as full as "
+              "it can be.", quotes=written),
+        wrong("the beginning dropped in halves", RIGHT.but(SEEN, "seen = ids if ids.shape[1] <= context else ids[:, -max(context // 2, 1):]"), WINDOW,
+              "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` tokens in every step.", quotes=written),
+        wrong("the prompt alone shown", RIGHT.but(LOOP, f"prompt = ids\n    {LOOP}").but("ids[:, -context:]", "prompt[:, -context:]"), GENERATE,
+              "In every step the model is shown the prompt alone, so it says the same token again. It has to read what it has written itself.", quotes=written),
+        wrong("only the last token shown", RIGHT.but("ids[:, -context:]", "ids[:, -1:]"), GENERATE,
+              "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as far as the context reaches.", quotes=written),
+        wrong("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but("ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
+              "The prompt is not shown to the model any more, but for its last token. It remembers nothing between calls: show it prompt and answer together.", quotes=written),
+        wrong("the first position asked", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, 0]"), GENERATE,
+              "The first position was asked. It scores what follows the *first* token that is shown; what comes next stands at the last position.", quotes=written),
+        wrong("the position before the last", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, max(seen.shape[1] - 2, 0)]"), GENERATE,
+              "The position before the last was asked: it scores the token that stands there already. What comes next is scored at the *last* position.", quotes=written),
+        wrong("the mean of all positions", RIGHT.but("model(seen)[:, -1]", "model(seen).mean(dim=1)"), GENERATE,
+              "The scores of all positions were averaged. Each position scores what follows its own token; what comes next is scored at the last one.", quotes=written),
+        wrong("the prompt lost", RIGHT.but(LOOP, f"T0 = ids.shape[1]\n    {LOOP}").but("return ids", "return ids[:, T0:]"), GENERATE,
+              "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n).", quotes=sizes),
+        wrong("new tokens in front", RIGHT.but("[ids, new]", "[new, ids]"), GENERATE,
+              "New tokens were put in front of the text. It grows at its end.", quotes=written),
+        wrong("one token too few", RIGHT.but("range(n)", "range(n - 1)"), GENERATE,
+              "One token is missing. n counts the tokens that are written, so there are n steps, whatever the prompt is.", quotes=sizes),
+        wrong("one token too many", RIGHT.but("range(n)", "range(n + 1)"), GENERATE,
+              "One token too many was written. n counts the tokens that are written.", quotes=sizes),
+        wrong("n tokens in all", RIGHT.but("range(n)", "range(max(n - ids.shape[1], 0))"), GENERATE,
+              "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + n in all.", quotes=sizes),
+        wrong("at least one token", RIGHT.but("range(n)", "range(max(n, 1))"), GENERATE,
+              "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
+        wrong("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
+              "In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*, by its share. If one random "
+              "number decides for all rows: each row draws for itself.", quotes=first_shares, shows=always_one),
+        wrong("tau = 0 divides", RIGHT.but("tau == 0", "False"), GENERATE,
+              "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
+        wrong("the least likely token", RIGHT.but("logits.argmax", "logits.argmin"), GENERATE,
+              "With tau = 0 the smallest logit was chosen, the least likely token.", quotes=written),
+        wrong("the largest of the whole batch", RIGHT.but(GREEDY, "new = (logits.argmax() % logits.shape[-1]).expand(len(ids), 1)"), GENERATE,
+              "With tau = 0 all rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself, along the last "
+              "axis.", quotes=written),
+        wrong("over the batch", RIGHT.but(GREEDY, "new = logits.argmax(dim=0)[:len(ids), None]"), GENERATE,
+              "With tau = 0 the largest was looked for along axis 0, the rows. Which *token* is likeliest runs along the last axis.", quotes=written),
+        wrong("the first row's token for all", RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
+              "All rows got the token of row 0. Each prompt has a continuation of its own.", quotes=written),
+        wrong("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), GENERATE,
+              "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.", quotes=first_shares),
+        wrong("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
+              "tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares afterwards changes nothing: all alike.)", quotes=first_shares),
+        wrong("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE,
+              "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
+        wrong("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
+              "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.", quotes=first_shares),
+        wrong("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
+              "You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share. Shares come out of the softmax."),
+        wrong("softmax over the batch", RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
+              "The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other prompts. It runs over the vocabulary, the last axis.",
+              quotes=first_shares),
+        wrong("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"), GENERATE,
+              "All tokens come equally often. A likely one comes more often, by its share.", quotes=first_shares),
+        wrong("the first row's shares for all", RIGHT.but(DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), GENERATE,
+              "All rows were drawn by the shares of row 0. Each has its own.", quotes=first_shares),
+        wrong("another generator", RIGHT.but(", generator=g", ""), GENERATE,
+              "The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them by giving you the same "
+              "g: draw from it."),
+        wrong("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"), GENERATE,
+              "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
+        wrong("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
+              "The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other tokens than it knows. "
+              "Evaluation mode first."),
+        wrong("left in evaluation mode", RIGHT.without(MODE), GENERATE,
+              "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
+        wrong("always put in training mode", RIGHT.but(MODE, "model.train()"), GENERATE,
+              "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came, whatever that was."),
+        wrong("lists instead of a tensor", RIGHT.but("return ids", "return ids.tolist()"), GENERATE,
+              "A list came back. One tensor of ids is wanted, (B, T0 + n)."),
+        wrong("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids", "return ids.float()"), GENERATE,
+              "Your ids are floats. They are whole numbers, long, as the prompt is."),
+        wrong("only the first prompt", RIGHT.but("model.eval()", "model.eval()\n    ids = ids[:1]"), GENERATE,
+              "Only one row came back. Every prompt of the batch is continued.", quotes=sizes),
+        wrong("the logits as well", RIGHT.but("return ids", "return ids, logits"), GENERATE,
+              "Two things came back. The ids alone are wanted."),
+        wrong("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"), GENERATE,
+              "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything.",
+              shows=lambda evidence: evidence.arguments[4] == 0 and isinstance(evidence.got, Tensor)
+              and evidence.got.shape == evidence.expected.shape and not torch.equal(evidence.got, evidence.expected)
+              and torch.equal(evidence.got[:, : evidence.arguments[1].shape[1]], evidence.arguments[1])),
+        in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
+    ),
+    right=(
+        right("a step at a time", RIGHT),
+        right("a table filled in, no gradients", """
+            @torch.no_grad()
+            def generate(model, ids, n, context, tau, g):
+                mode = model.training
+                model.eval()
+                B, T0 = ids.shape
+                out = torch.empty(B, T0 + n, dtype=torch.long)
+                out[:, :T0] = ids
+                for t in range(T0, T0 + n):
+                    scores = model(out[:, max(0, t - context):t])[:, -1, :]
+                    if tau > 0:
+                        p = F.softmax(scores / tau, -1)
+                        out[:, t] = torch.multinomial(p, num_samples=1, generator=g).squeeze(1)
+                    else:
+                        out[:, t] = torch.topk(scores, 1)[1].squeeze(1)
+                model.train(mode)
+                return out
+        """),
+        right("as nanoGPT writes it", """
+            def generate(model, idx, max_new_tokens, block_size, temperature, g):
+                device = next(model.parameters()).device
+                was = model.training
+                model.eval()
+                with torch.no_grad():
+                    for _ in range(max_new_tokens):
+                        idx_cond = idx if idx.size(1) <= block_size else idx[:, -block_size:]
+                        logits = model(idx_cond.to(device))
+                        logits = logits[:, -1, :]
+                        if temperature == 0:
+                            idx_next = torch.topk(logits, 1).indices
+                        else:
+                            probs = F.softmax(logits / temperature, dim=-1)
+                            idx_next = torch.multinomial(probs, num_samples=1, generator=g)
+                        idx = torch.cat((idx, idx_next), dim=1)
+                model.train(was)
+                return idx
+        """),
+        right("Gumbel noise", RIGHT.but(SHARES, "noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=g, dtype=torch.float64)))").but(
+              DRAW, "new = (logits / tau + noise).argmax(dim=-1, keepdim=True)")),
+        right("recursive, with the running sum", """
+            def generate(model, ids, n, context, tau, g):
+                if n == 0:
+                    return ids
+                mode = model.training
+                model.train(False)
+                z = model(ids[..., -context:])[..., -1, :].detach().double()
+                if tau:
+                    p = torch.exp(z / tau - torch.logsumexp(z / tau, -1, keepdim=True)).cumsum(-1)
+                    u = torch.rand(len(ids), 1, generator=g, dtype=torch.float64)
+                    new = torch.searchsorted(p, u).clamp(max=z.shape[-1] - 1)
+                else:
+                    new = z.max(-1, keepdim=True).indices
+                model.train(mode)
+                return generate(model, torch.hstack([ids, new]), n - 1, context, tau, g)
+        """),
+        right("row by row, in lists", """
+            def generate(model, ids, n, context, tau, g):
+                mode = model.training
+                model.eval()
+                rows = []
+                for row in ids.tolist():
+                    for _ in range(n):
+                        last = model(torch.tensor([row[-context:]]))[0, -1]
+                        if tau == 0:
+                            row.append(int(last.argmax()))
+                        else:
+                            row.append(int(torch.multinomial((last / tau).softmax(0), 1, generator=g)))
+                    rows.append(row)
+                model.train(mode)
+                return torch.tensor(rows)
+        """),
+    ),
+    hints=(
+        "what is the model shown in step 7, and where among its rows stands what comes next? What does a step with tau = 0 not do?",
+        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for each row, (B, 1), behind ids.",
+        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a draw by softmax(logits / tau) with g; append; "
+        "at the end the mode as it was.",
+    ),
+)  # fmt: skip

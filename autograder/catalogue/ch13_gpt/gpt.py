@@ -1,0 +1,334 @@
+"""13.3: a whole GPT, from ids to the scores of what comes next."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, first_number
+from autograder.catalogue.ch13_gpt.gpt_block import BENDS, bent, filled
+from autograder.catalogue.ch13_gpt.gpt_block import parts as parts_of_block
+from autograder.catalogue.ch13_gpt.shared import BLOCK, DIVIDED, HEADS, HIDE, are_steep, sections, steep, with_block
+from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
+from transformer_ref.beyond import gpt
+
+MODEL, BLOCKS, COUNT, WINDOW = sections("model block count window")
+SIZES = (13, 6, 3, 2, 10, 9)  # vocabulary, d_model, h, layers, d_ff, max_length
+
+
+class GPT(gpt.GPT):
+    """Ids in, logits out; one table reads and writes (Radford et al. 2019)."""
+
+    def __init__(
+        self, vocabulary: int, d_model: int, h: int, layers: int, d_ff: int, max_length: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__(vocabulary, d_model, h, layers, d_ff, max_length, dropout)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return super().forward(ids)
+
+
+def parts(vocabulary: int, d_model: int, h: int, layers: int, d_ff: int, max_length: int, dropout: float = 0.0) -> tuple[Block, ...]:
+    """The two tables, the blocks and the last norm, in the order in which they are used."""
+    blocks = [Block("token table", "table", (vocabulary, d_model)), Block("position table", "table", (max_length, d_model))]
+    for layer in range(layers):
+        blocks += parts_of_block(d_model, h, d_ff, name=f"block {layer}, ")
+    return (*blocks, Block("last norm", "norm", (d_model,)))
+
+
+def inputs(
+    g: torch.Generator, B: int, T: int, *sizes: int, dropout: float | None = None, dtype: torch.dtype = torch.float32,
+    ordinary: bool = False,
+) -> Case:  # fmt: skip
+    """Ids of all kinds, 0 among them. ordinary: weights under which a ReLU and a GELU differ."""
+    made = sizes or SIZES
+    ids = torch.randint(made[0], (B, T), generator=g)
+    ids[0, 0], ids[-1, -1] = 0, made[0] - 1
+    weights = (drawn if ordinary else steep)(g, parts(*made), dtype)
+    return Case((ids,), construct=made if dropout is None else (*made, dropout), weights=weights)
+
+
+def alike(g: torch.Generator) -> Case:
+    """The same token everywhere, and a sentence twice: only positions tell its places apart."""
+    case = inputs(g, 3, 5)
+    case.arguments[0][0] = 4
+    case.arguments[0][2] = case.arguments[0][1]
+    return case
+
+
+def of_any_bend(case: Case, result: Any) -> Any:
+    """The same logits, whether there are GELUs, their approximations by tanh, or ReLUs in the blocks."""
+    ids, made = case.arguments[0], case.construct
+    weights = case.weights or {}
+    dtype = next(iter(weights.values())).dtype
+    if not isinstance(result, Tensor) or result.shape != (*ids.shape, made[0]) or result.dtype != dtype or are_steep(weights):
+        return result
+    wanted = [_computed(case, bend, dtype) for bend in BENDS]
+    return wanted[0] if any(torch.allclose(result, one, rtol=1e-4, atol=1e-5) for one in wanted) else result
+
+
+def _computed(case: Case, bend: str, dtype: torch.dtype) -> Tensor:
+    """What a model with this bend makes of a case."""
+    model, weights = gpt.GPT(*case.construct).to(dtype), case.weights or {}
+    with torch.no_grad():
+        model.embedding.table.copy_(weights["token table.rows"])
+        model.positions.table.copy_(weights["position table.rows"])
+        model.norm.weight.copy_(weights["last norm.scale"])
+        model.norm.bias.copy_(weights["last norm.shift"])
+        for layer, block in enumerate(model.blocks):
+            filled(block, weights, f"block {layer}, ")
+            block.feed_forward.activation = bent(bend)
+        return model(case.arguments[0])
+
+
+RIGHT = with_block("""
+    class GPT(nn.Module):
+        def __init__(self, vocabulary, d_model, h, layers, d_ff, max_length, dropout=0.0):
+            super().__init__()
+            self.max_length = max_length
+            self.tokens = nn.Embedding(vocabulary, d_model)
+            self.places = nn.Embedding(max_length, d_model)
+            self.drop = nn.Dropout(dropout)
+            self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)])
+            self.norm = nn.LayerNorm(d_model)
+            self.head = nn.Linear(d_model, vocabulary, bias=False)
+            self.head.weight = self.tokens.weight
+
+        def forward(self, ids):
+            T = ids.shape[1]
+            if T > self.max_length:
+                raise ValueError(f"at most {self.max_length} tokens, got {T}")
+            x = self.tokens(ids)
+            x = x + self.places(torch.arange(T))
+            x = self.drop(x)
+            for block in self.blocks:
+                x = block(x)
+            x = self.norm(x)
+            return self.head(x)
+""")
+CHECK = "if T > self.max_length:"
+WHOLE_CHECK = CHECK + '\n            raise ValueError(f"at most {self.max_length} tokens, got {T}")'
+WORDS, PLACED, DROPPED = "x = self.tokens(ids)", "x = x + self.places(torch.arange(T))", "x = self.drop(x)"
+TABLE, STACK = "self.places = nn.Embedding(max_length, d_model)", "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)])"
+LOOP, NORMED, LAST = "x = block(x)", "x = self.norm(x)", "return self.head(x)"
+HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.head.weight = self.tokens.weight"
+
+EXERCISE = Exercise(
+    id="gpt", number="13.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
+    reference=GPT, roles=parts, reads=of_any_bend, section=MODEL, forbidden=LIBRARY,
+    probes=(
+        visible("2 texts of 5 tokens", inputs, 2, 5),
+        visible("as many tokens as there are positions", inputs, 2, 9),
+        visible("30 tokens, and 9 positions", inputs, 2, 30),
+        visible("3 blocks, another size", inputs, 3, 4, 17, 8, 2, 3, 12, 7),
+        hidden("other sizes", inputs, 3, 6, 19, 8, 4, 1, 14, 11, says=PROMISED),
+        hidden("one text of one token", inputs, 1, 1, 13, 6, 3, 1, 10, 9, says=PROMISED),
+        hidden("one token everywhere, and a text twice", alike, says=PROMISED),
+        hidden("one token more than there are positions", inputs, 2, 10, says="Raises ValueError for more than max_length tokens"),
+        hidden("a ReLU or a GELU between the maps", inputs, 2, 4, ordinary=True, says="a ReLU or a GELU, in either form"),
+        hidden("float64, gradients", inputs, 2, 3, 13, 6, 3, 1, 10, 9, dtype=torch.float64, also=GRADIENTS, says=PROMISED),
+        hidden("in training, everything dropped", inputs, 2, 4, dropout=1.0, also="training", says="dropout on the sum of both"),
+        second_call(inputs, 2, 5),
+    ),
+    omits={"precision": "ids go in, which are small whole numbers"},
+    wrong=(
+        wrong("the head not tied", RIGHT.but(TIED, "pass"), MODEL,
+              "The head has a table of its own. In a GPT one table does both: its row for a token is added when the token is read, and compared with the stream "
+              "when it is guessed. Let both be one parameter; a copy is equal once and then goes its own way."),
+        wrong("the head not tied, with a bias", RIGHT.but(TIED, "pass").but("vocabulary, bias=False)", "vocabulary)"), MODEL,
+              "The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the same parameter, and nothing is added to "
+              "the scores."),
+        wrong("a bias in the tied head", RIGHT.but("vocabulary, bias=False)", "vocabulary)"), MODEL,
+              "The head is tied, but it adds a bias to the scores: one number a token that the table does not have. There is none here."),
+        wrong("no learned positions", RIGHT.without(PLACED), MODEL,
+              "No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter 07 are not meant here: a GPT learns its "
+              "positions, in a table with max_length rows, one for each place."),
+        wrong("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
+              "Your positions begin at 1. The first token stands at place 0.", quotes=first_number),
+        wrong("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
+              "Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be. The first token stands at place 0.", quotes=first_number),
+        wrong("positions backwards", RIGHT.but("torch.arange(T)", "torch.arange(T - 1, -1, -1)"), MODEL,
+              "Your positions count backwards, so a token's position changes with every token that comes. The first token stands at place 0.", quotes=first_number),
+        wrong("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
+              "All tokens got the position of the first one, so their order is lost.", quotes=first_number),
+        wrong("positions looked up by the ids", RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
+              "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, 1, 2 and so on.", quotes=first_number),
+        wrong("tokens times the root of d_model", RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
+              "The tokens were multiplied by the root of d_model, as in chapter 09. GPT does not: its positions are learned, and find a size that fits.", quotes=first_number),
+        wrong("scores divided by the root of d_model", RIGHT.but(LAST, "return self.head(x) * self.tokens.embedding_dim ** -0.5"), MODEL,
+              "The scores were divided by the root of d_model, as some models with a tied head do. Here they are the products with the table as they are.", quotes=first_number),
+        wrong("no last norm", RIGHT.without(NORMED), MODEL,
+              "The last norm is missing: each block normalizes what it reads and not what it writes, so the stream has grown when the head meets it. One norm "
+              "stands between the last block and the head."),
+        wrong("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
+              "The model's own norm stands before the blocks. It belongs after the last one, between the stream and the head.", quotes=first_number),
+        wrong("a norm after every block", RIGHT.but(LOOP, "x = self.norm(block(x))").without(NORMED), MODEL,
+              "The last norm was applied after every block. The stream is left alone between blocks; it is normalized once, after the last one."),
+        wrong("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
+                  "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP, "x = norm(block(x))").without(NORMED), MODEL,
+              "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after the last one."),
+        wrong("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
+              "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself.", quotes=first_number),
+        wrong("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
+              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are.", quotes=first_number),
+        wrong("the last token alone", RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL,
+              "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who generates looks at the last."),
+        wrong("the last token alone, with its axis", RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL,
+              "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who generates looks at the last."),
+        wrong("the last token cut off", RIGHT.but(LAST, "return self.head(x[:, :-1])"), MODEL,
+              "The logits of the last token are missing. There is a row for every token that went in."),
+        wrong("vocabulary before tokens", RIGHT.but(LAST, "return self.head(x).transpose(1, 2)"), MODEL,
+              "The logits are (B, vocabulary, T). Wanted are (B, T, vocabulary): a row of scores for each token."),
+        wrong("the stream came back", RIGHT.but(LAST, "return x"), MODEL,
+              "The vectors of the stream came back, d_model numbers a token. The head makes a score for each of the vocabulary."),
+        wrong("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
+              "Two things came back, as where a model computes its loss as well. forward returns the logits alone."),
+        wrong("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), WINDOW,
+              "A text that is longer than the table of positions stops your model with another error than the one that is asked for, perhaps the table's own. Say it "
+              "yourself: a ValueError, which names how many tokens are allowed."),
+        wrong("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but("self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
+              "A text that is longer than the table of positions stops your model with an error about shapes. Say it yourself: a ValueError, which names "
+              "how many tokens are allowed."),
+        wrong("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), WINDOW,
+              "For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what can never happen, and vanish under python -O."),
+        wrong("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), WINDOW,
+              "For a text that is too long another kind of error came. A ValueError is asked for."),
+        wrong("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), WINDOW,
+              "A text with exactly as many tokens as there are positions was refused. There is a position for each of them: only more than max_length are too many."),
+        wrong("one token too many allowed", RIGHT.but("T > self.max_length", "T > self.max_length + 1"), WINDOW,
+              "One token more than there are positions is let through, and the table has no row for it."),
+        wrong("what is too long cut off in front", RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
+              "Of a text that is too long you silently read the last tokens, and a row is missing for each of the others. The model raises a ValueError; whoever "
+              "generates decides what to show it (13.4)."),
+        wrong("what is too long cut off behind", RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
+              "Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever generates decides what to show it (13.4)."),
+        wrong("positions that begin anew", RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
+              "Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one place. The table ends there, and a ValueError says so."),
+        wrong("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
+              "Beyond the table all your tokens stand at the last place. The table ends there, and a ValueError says so."),
+        wrong("one block again and again", RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
+              "Your blocks are one object: however many there are, they have one set of parameters. [block] * layers repeats the same one. Make a new one each time."),
+        wrong("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), BLOCKS,
+              "A Python list hides its blocks from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows them."),
+        wrong("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
+              "There is one block. `layers` says how many there are."),
+        wrong("a block too many", RIGHT.but("range(layers)", "range(layers + 1)"), BLOCKS,
+              "There is one block too many. `layers` says how many there are."),
+        wrong("no causal mask", RIGHT.without(HIDE), BLOCKS,
+              "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that it is to guess.", quotes=first_number),
+        wrong("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
+              "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess.", quotes=first_number),
+        wrong("a mask of the last length", RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
+                  "open_ = torch.ones(5, 5, dtype=torch.bool).tril()"), BLOCKS,
+              "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, or cut it to them."),
+        wrong("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
+              "The model is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=first_number),
+        wrong("post-norm blocks", RIGHT.but("seen = self.norm1(x)\n        x = x + self.drop(self.attention(seen))\n        seen = self.norm2(x)\n        x = x + self.drop(self.think(seen))",
+                  "x = self.norm1(x + self.drop(self.attention(x)))\n        x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
+              "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2).", quotes=first_number),
+        wrong("no residual", RIGHT.but("x = x + self.drop(self.attention(seen))", "x = self.drop(self.attention(seen))").but(
+                  "x = x + self.drop(self.think(seen))", "x = self.drop(self.think(seen))"), BLOCKS,
+              "The blocks have no residuals: what a sub-layer says replaced the stream (13.2).", quotes=first_number),
+        wrong("shown a token twice", RIGHT.but(LOOP, "x = block(x) + x"), BLOCKS,
+              "You added x to what a block returns. A block has its residual inside: what it returns is the stream already.", quotes=first_number),
+        wrong("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
+              "In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU, perhaps. Near 0 "
+              "they differ."),
+        wrong("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
+              "The model is built right, but there is nothing between the two maps of its feed-forward networks (13.2).", quotes=first_number),
+        wrong("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
+              "In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well as on what every sub-layer says."),
+        wrong("no dropout in the blocks", RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
+              "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
+        wrong("ids shifted inside", RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
+              "You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to token t, and scores the one after it.", quotes=first_number),
+        wrong("d_ff and max_length exchanged", RIGHT.but("h, layers, d_ff, max_length, dropout=0.0):", "h, layers, max_length, d_ff, dropout=0.0):"), MODEL,
+              "d_ff and max_length are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
+        wrong("h and layers exchanged", RIGHT.but("d_model, h, layers, d_ff, max_length, dropout=0.0):", "d_model, layers, h, d_ff, max_length, dropout=0.0):"), MODEL,
+              "h and layers are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
+        *usual_mistakes(RIGHT, detached=MODEL, float32=MODEL, squeezed=MODEL),
+    ),
+    right=(
+        right("written out", RIGHT),
+        right("scores by the table itself, positions a bare parameter", RIGHT.but(TABLE, "self.places = nn.Parameter(torch.zeros(1, max_length, d_model))").but(
+              HEAD, "pass").without(TIED).but(PLACED, "x = x + self.places[:, :T]").but(LAST, "return x @ self.tokens.weight.T")),
+        right("tied from the other side, ReLUs", RIGHT.but(TIED, "self.tokens.weight = self.head.weight").but("F.gelu(", "torch.relu(")),
+        right("F.linear, blocks in a Sequential, made in another order", RIGHT.but(HEAD, "pass").without(TIED).but(LAST, "return F.linear(x, self.tokens.weight)").but(
+              STACK, "self.stack = nn.Sequential(*(GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)))").but(
+              "for block in self.blocks:\n            x = block(x)", "x = self.stack(x)").but("self.tokens = nn.Embedding(vocabulary, d_model)", "pass").but(
+              "self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model)\n        self.tokens = nn.Embedding(vocabulary, d_model)")),
+        right("one module for everything, as minGPT writes it", answer(f"{HEADS}\n\n{BLOCK}\n\n" + answer("""
+            class GPT(nn.Module):
+                def __init__(self, vocabulary, d_model, h, layers, d_ff, max_length, dropout=0.0):
+                    super().__init__()
+                    self.block_size = max_length
+                    self.transformer = nn.ModuleDict(dict(
+                        wte=nn.Embedding(vocabulary, d_model),
+                        wpe=nn.Embedding(max_length, d_model),
+                        drop=nn.Dropout(dropout),
+                        h=nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)]),
+                        ln_f=nn.LayerNorm(d_model),
+                    ))
+                    self.lm_head = nn.Linear(d_model, vocabulary, bias=False)
+                    self.transformer.wte.weight = self.lm_head.weight
+                    self.apply(self._init_weights)
+
+                def _init_weights(self, module):
+                    if isinstance(module, (nn.Linear, nn.Embedding)):
+                        torch.nn.init.normal_(module.weight, mean=0.0, std=0.02)
+                    if isinstance(module, nn.Linear) and module.bias is not None:
+                        torch.nn.init.zeros_(module.bias)
+
+                def forward(self, idx, targets=None):
+                    b, t = idx.size()
+                    if not t <= self.block_size:
+                        raise ValueError("too long")
+                    pos = torch.arange(0, t, dtype=torch.long, device=idx.device).unsqueeze(0)
+                    x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(pos))
+                    for block in self.transformer.h:
+                        x = block(x)
+                    return self.lm_head(self.transformer.ln_f(x))
+        """))),
+        right("one-hot times the table, the library's attention", answer("""
+            class Layer(nn.Module):
+                def __init__(self, d, h, inner, p):
+                    super().__init__()
+                    self.attend = nn.MultiheadAttention(d, h, dropout=p, batch_first=True)
+                    self.before = nn.ModuleList([nn.LayerNorm(d), nn.LayerNorm(d)])
+                    self.think = nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Linear(inner, d))
+                    self.p = nn.Dropout(p)
+
+                def forward(self, x, closed):
+                    z = self.before[0](x)
+                    x = x + self.p(self.attend(z, z, z, attn_mask=closed, need_weights=False)[0])
+                    return x + self.p(self.think(self.before[1](x)))
+
+            class GPT(nn.Module):
+                def __init__(self, V, D, h, L, inner, longest, p=0.0):
+                    super().__init__()
+                    self.E = nn.Parameter(torch.randn(V, D))
+                    self.P = nn.Parameter(torch.randn(longest, D))
+                    self.register_buffer("closed", torch.ones(longest, longest).triu(1).bool())
+                    self.layers = nn.ModuleList(Layer(D, h, inner, p) for _ in range(L))
+                    self.last, self.p = nn.LayerNorm(D), nn.Dropout(p)
+
+                def forward(self, ids):
+                    T = ids.size(1)
+                    if T > len(self.P):
+                        raise ValueError(T)
+                    x = self.p(F.one_hot(ids, self.E.shape[0]).to(self.E.dtype) @ self.E + self.P[:T])
+                    for layer in self.layers:
+                        x = layer(x, self.closed[:T, :T])
+                    return torch.einsum("btd,vd->btv", self.last(x), self.E)
+        """)),
+    ),
+    hints=(
+        "which two tables meet at the bottom, and which one of them comes back at the top? What happens to a text that has no position left?",
+        "ids (B, T): rows of the token table plus the first T rows of the position table, (B, T, D); through the blocks (B, T, D); last norm; times the token "
+        "table, (B, T, vocabulary).",
+        "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in turn; the last norm; scores with the token "
+        "table, turned so that (D) meets (D).",
+    ),
+)  # fmt: skip

@@ -1,0 +1,343 @@
+"""13.1: windows of a text, and the same windows one token later."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch13_gpt.shared import generator, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.numbers import number
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from transformer_ref.beyond import gpt
+
+BATCH, STORY = sections("batch story")
+MANY = 4_000  # windows that are counted; at 12 places a share of 1/12 then differs by 0.0044 by chance
+CHANCE = 0.03  # six times as much and more, which chance never does
+X, Y = "x", "y"
+PLACES, STEPS = "share of the windows that begin at each place", "how far the next row's window begins from this one's"
+ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 place later in the text than the one of x above it"
+
+
+def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, Tensor]:
+    """B windows of T tokens, and the same one token later."""
+    return gpt.lm_batch(ids, T, g, B)
+
+
+def what_they_are(case: Case, result: Any) -> Any:
+    """Of drawn windows: what x is and what y is, in words, and of many where they begin. Of a text with one window, and of
+    other shapes, the numbers themselves."""
+    ids, T, _, B = case.arguments
+    if len(ids) == T + 1 or not isinstance(result, (tuple, list)) or len(result) != 2:
+        return result
+    if not all(isinstance(part, Tensor) and part.shape == (B, T) and part.dtype == torch.int64 for part in result):
+        return result
+    x, y = result
+    if len(ids.unique()) < len(ids):
+        fits = _stands(ids[:-1], x) & _stands(ids[1:], y)  # (batch, places)
+        return {X: ARE_WINDOWS if bool(_stands(ids, x).any(1).all()) else "no windows of the text",
+                Y: ARE_LATER if bool(fits.any(1).all()) else "other tokens"}  # fmt: skip
+    if not bool(torch.isin(x, ids).all() and torch.isin(y, ids).all()):
+        return {X: "numbers that stand nowhere in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
+                Y: "numbers that stand nowhere in the text"}  # fmt: skip
+    at, y_at = _places(ids, x), _places(ids, y)
+    told = {X: _of_x(at - at[:, :1], len(ids)), Y: _of_y(y_at - at, len(ids))}
+    if B >= 1_000:
+        starts = at[:, 0]
+        told[PLACES] = torch.bincount(starts, minlength=len(ids)).double() / B
+        told[STEPS] = torch.bincount((starts[1:] - starts[:-1]) % (len(ids) - T), minlength=len(ids)).double() / (B - 1)
+    return told
+
+
+def _stands(ids: Tensor, rows: Tensor) -> Tensor:
+    """Whether a row stands in the text at a place: (batch, places)."""
+    return (ids.unfold(0, rows.shape[1], 1)[None] == rows[:, None]).all(-1)
+
+
+def _places(ids: Tensor, tokens: Tensor) -> Tensor:
+    """Where tokens stand in a text that has each of them once."""
+    order = ids.argsort()
+    return order[torch.searchsorted(ids[order], tokens.contiguous())]
+
+
+def _of_x(steps: Tensor, n: int) -> str:
+    """What x is. steps: how far each token stands from the first of its row, (batch, tokens)."""
+    ahead = torch.arange(steps.shape[1])
+    if bool((steps == ahead).all()):
+        return ARE_WINDOWS
+    if bool((steps == -ahead).all()):
+        return "windows backwards"
+    if bool((steps % n == ahead).all()):
+        return "windows that go on at the beginning of the text where it ends"
+    return "no windows: its tokens do not follow each other in the text"
+
+
+def _of_y(later: Tensor, n: int) -> str:
+    """What y is. later: how many places after the one of x each token stands, (batch, tokens)."""
+    if bool((later == 1).all()):
+        return ARE_LATER
+    if bool((later % n == 1).all()):
+        return "the next tokens, and after the last one of the text its first"
+    if bool((later == later[:1]).all()):
+        each = " ".join(map(str, later[0].tolist()))
+        return f"tokens that stand so many places after those of x: {each}"
+    return "tokens that stand in every row another number of places after those of x"
+
+
+def windows(g: torch.Generator, n: int, T: int, B: int) -> Case:
+    """A text of n tokens of which none occurs twice; 0 is one of them."""
+    ids = torch.randperm(n + 5, generator=g)[:n]
+    ids[int(torch.randint(n, (), generator=g))] = 0 if 0 not in ids.tolist() else ids[0]
+    if len(ids.unique()) < n:
+        ids = torch.randperm(n, generator=g)
+    return Case((ids, T, generator(g), B))
+
+
+def with_repeats(g: torch.Generator, n: int, T: int, B: int) -> Case:
+    """A text in which tokens come again, as letters do."""
+    ids = torch.cat([torch.randperm(9, generator=g), torch.randint(9, (n - 9,), generator=g)])
+    return Case((ids, T, generator(g), B))
+
+
+def shares(evidence: Evidence) -> list[float]:
+    """How often windows begin at each place; nothing where they were not counted."""
+    got = evidence.got.get(PLACES) if isinstance(evidence.got, dict) else None
+    return got.tolist() if got is not None else []
+
+
+def both(evidence: Evidence) -> str:
+    """The first rows of x and y, where a text has one window."""
+    if isinstance(evidence.got, dict):
+        return f"Here y holds {evidence.got[Y]}." if evidence.got[X] == ARE_WINDOWS else f"Here x holds {evidence.got[X]}."
+    x, y = evidence.got
+    return f"Of the text {ids_of(evidence.arguments[0])} your x is {ids_of(x[0])} and your y is {ids_of(y[0])}."
+
+
+def ids_of(ids: Tensor) -> str:
+    return " ".join(map(str, ids.tolist()))
+
+
+def counted(evidence: Evidence) -> str:
+    """Where the windows began."""
+    text = [number(share) for share in shares(evidence)]
+    return f"Of {evidence.arguments[3]:,} windows these shares began at the places 0, 1, 2 and so on: {' '.join(text)}." if text else ""
+
+
+def one_place(evidence: Evidence) -> bool:
+    return max(shares(evidence), default=0.0) > 0.999
+
+
+def _steps(evidence: Evidence) -> list[float]:
+    return evidence.got[STEPS].tolist() if shares(evidence) else []
+
+
+def unlike_x(evidence: Evidence) -> bool:
+    """Whether x is right and y is neither x nor x moved on by as many places in every row."""
+    if isinstance(evidence.got, dict):
+        return evidence.got[X] == ARE_WINDOWS and ("in every row" in evidence.got[Y] or evidence.got[Y] == "other tokens")
+    ids, (x, y) = evidence.arguments[0], evidence.got
+    if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
+        return False
+    return bool((_places(ids, y) != _places(ids, y)[:1]).any())
+
+
+def scattered(evidence: Evidence) -> bool:
+    """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards."""
+    if isinstance(evidence.got, dict):
+        return str(evidence.got[X]).startswith("no windows")
+    ids, x = evidence.arguments[0], evidence.got[0]
+    if x.shape != evidence.expected[0].shape or not bool(torch.isin(x, ids).all()):
+        return False
+    steps = _places(ids, x).diff(dim=1)
+    return bool((steps != 1).any()) and bool((steps != -1).any())
+
+
+def same_distance(evidence: Evidence) -> bool:
+    """Whether rows begin at places of one distance, and not all at one place."""
+    steps = _steps(evidence)
+    return bool(steps) and max(steps[1:]) > 0.95
+
+
+def unequal(evidence: Evidence) -> bool:
+    """Whether all places come, and some far more often than others."""
+    ids, T = evidence.arguments[:2]
+    found = shares(evidence)[: len(ids) - T]
+    return bool(found) and min(found) > 0.002 and max(found) > 2.5 * min(found) and max(_steps(evidence)) < 0.5
+
+
+def in_order(evidence: Evidence) -> bool:
+    """Whether most rows begin where the one before began, though all places come."""
+    found, steps = shares(evidence), _steps(evidence)
+    return bool(found) and max(found) < 0.5 and steps[0] > 0.9
+
+
+RIGHT = answer("""
+    def lm_batch(ids, T, g, B):
+        last = len(ids) - T
+        starts = torch.randint(last, (B,), generator=g)
+        places = starts[:, None] + torch.arange(T)
+        x = ids[places]
+        y = ids[places + 1]
+        return x, y
+""")
+LAST, DRAW = "last = len(ids) - T", "starts = torch.randint(last, (B,), generator=g)"
+WHERE, LATER, BOTH = "places = starts[:, None] + torch.arange(T)", "y = ids[places + 1]", "return x, y"
+SLICES = answer("""
+    def lm_batch(ids, T, g, B):
+        starts = torch.randint(len(ids) - T, (B,), generator=g).tolist()
+        x = torch.stack([ids[i:i + T] for i in starts])
+        y = torch.stack([ids[i + 1:i + T + 1] for i in starts])
+        return x, y
+""")
+
+EXERCISE = Exercise(
+    id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
+    reference=lm_batch, reads=what_they_are, section=BATCH,
+    omits={
+        "precision": "ids are small whole numbers, which are copied",
+        "a batch of one": "B is a number, and one of the probes asks for 1",
+        "a length of one": "T is a number, and one of the probes asks for 1; the text has more tokens",
+    },
+    probes=(
+        visible("a text of 6 tokens, T = 5", Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
+        visible("windows of a longer text", windows, 40, 6, 5),
+        visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
+        hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, also={"generator"},
+               says="drawn with the generator g alone"),
+        hidden("other sizes", windows, 60, 9, 7, says=PROMISED),
+        hidden("tokens that come again", with_repeats, 30, 4, 6, says=PROMISED),
+        hidden("one window of one token", windows, 8, 1, 1, says="T: at least 1"),
+        hidden("windows as long as the text allows", windows, 9, 8, 4, says="N is at least T + 1"),
+        second_call(windows, 30, 5, 6),
+    ),
+    wrong=(
+        wrong("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
+              "y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to "
+              "say stands one place later.", quotes=both),
+        wrong("y two tokens later", RIGHT.but(LATER, "y = ids[(places + 2).clamp(max=len(ids) - 1)]"), BATCH,
+              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted.", quotes=both),
+        wrong("y one token earlier", RIGHT.but(LATER, "y = ids[(places - 1).clamp(min=0)]"), BATCH,
+              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later.", quotes=both),
+        wrong("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
+              "x and y are exchanged: first comes what the model is shown, then the same window one token later.", quotes=both),
+        wrong("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
+              "The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the "
+              "text, one place further on.", quotes=both),
+        wrong("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
+              "The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, "
+              "and not out of x.", quotes=both),
+        wrong("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
+              "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one follows the window."),
+        wrong("both cut from a window of T", RIGHT.but(BOTH, "return x[:, :-1], x[:, 1:]"), BATCH,
+              "x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of "
+              "the text."),
+        wrong("y drawn for itself", RIGHT.but(LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
+              "y was drawn anew, so it has nothing to do with x: its windows begin elsewhere. One draw decides for both.",
+              quotes=both, shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
+        wrong("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
+              "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
+        wrong("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
+              "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for every row.", quotes=counted),
+        wrong("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
+              "All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row has a draw of its own.",
+              quotes=counted, shows=one_place),
+        wrong("one window after another", RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
+              "Each row's window begins at the same distance from that of the row before, so the rows of a batch always lie alike. Where a window "
+              "begins is drawn for *every* row.", shows=same_distance),
+        wrong("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
+              "The places were sorted after they were drawn: the first row always lies near the beginning of the text. Each row's window is "
+              "drawn by itself and stays in its row.", shows=in_order),
+        wrong("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
+              "No window came twice, so there were not enough for B rows. Every row draws among all windows, also those that others have "
+              "drawn: that is *with replacement*."),
+        wrong("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
+              "The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches "
+              "one token further than x. An upper end such as that of range or torch.randint is itself left out.", quotes=counted),
+        wrong("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
+              "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1, "
+              "since y reaches one token further than x."),
+        wrong("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
+              "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1, "
+              "since y reaches one token further than x."),
+        wrong("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
+              "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is "
+              "N - T - 1: T tokens for x, and y reaches one further."),
+        wrong("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
+              "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is "
+              "N - T - 1: T tokens for x, and y reaches one further."),
+        wrong("going on at the beginning", RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
+                  LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
+              "Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the token "
+              "after it, to be there."),
+        wrong("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
+              "After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.", quotes=counted),
+        wrong("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
+              "Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.", quotes=counted),
+        wrong("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
+              "Some places come far more often than others. Each of the N - T places at which a window may begin comes equally often.",
+              quotes=counted, shows=unequal),
+        wrong("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
+              "x and y hold *places* in the text. The ids that stand there are wanted."),
+        wrong("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
+              "Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its window begins; the T tokens "
+              "follow each other.", shows=scattered),
+        wrong("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
+              "The windows stand backwards: a text is read from the front.", quotes=both),
+        wrong("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
+              "Your shapes are (T, B). Batch first: (B, T)."),
+        wrong("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
+              "One window came back. B of them are wanted, as rows: (B, T)."),
+        wrong("T and B exchanged", RIGHT.but("def lm_batch(ids, T, g, B):", "def lm_batch(ids, B, g, T):"), BATCH,
+              "T and B are exchanged: T is how many tokens a window has, and B how many windows there are."),
+        wrong("stuck together", RIGHT.but(BOTH, "return torch.stack([x, y], dim=1)"), BATCH,
+              "One tensor came back. Two are wanted, x and y, each (B, T)."),
+        wrong("floats", RIGHT.but(BOTH, "return x.float(), y.float()"), BATCH,
+              "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
+        wrong("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
+              "Lists came back. A model takes tensors: x and y, each (B, T)."),
+        wrong("another generator", RIGHT.but(", generator=g", ""), BATCH,
+              "The generator g was not used: the draws came from the global random numbers, so nobody can repeat them by giving you the same g."),
+        wrong("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"), BATCH,
+              "The generator g was not used: yours is made anew in each call with the same seed, so every batch is the same. Draw from g."),
+        wrong("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
+              "You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its seed "
+              "alone."),
+        wrong("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
+              "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
+    ),
+    right=(
+        right("places in a table", RIGHT),
+        right("slices", SLICES),
+        right("all windows first", """
+            def lm_batch(ids, T, g, B):
+                table = ids.unfold(0, T + 1, 1)
+                rows = table[torch.randint(table.shape[0], (B,), generator=g)]
+                return rows[:, :-1], rows[:, 1:]
+        """),
+        right("a loop, one draw at a time", """
+            def lm_batch(text, length, rng, rows):
+                x = torch.empty(rows, length, dtype=torch.long)
+                y = x.clone()
+                for r in range(rows):
+                    i = int(torch.randint(0, text.numel() - length, (1,), generator=rng))
+                    for t in range(length):
+                        x[r, t], y[r, t] = text[i + t], text[i + t + 1]
+                return x, y
+        """),
+        right("rand, cut to whole numbers", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g, dtype=torch.float64) * last).long()")),
+        right("multinomial, gather", """
+            def lm_batch(ids, T, g, B):
+                n = ids.size(0) - T
+                start = torch.multinomial(torch.ones(n), B, replacement=True, generator=g)
+                at = (start.view(-1, 1) + torch.arange(T + 1)).flatten()
+                both = torch.gather(ids, 0, at).view(B, T + 1)
+                return [both[:, :T].contiguous(), both[:, 1:].contiguous()]
+        """),
+    ),
+    hints=(
+        "which tokens does the model see, and which one must it say after each of them? How many places are there for a window to begin?",
+        "ids (N,), starts (B,), places (B, T) = a start for each row plus 0, 1 and so on; ids at the places are x (B, T), at the places + 1 y.",
+        "draw B starts below N - T with g; add 0 to T - 1 to each; look up x there and y one place later.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,230 @@
+"""13.5: the residual stream, before the first block and after each."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.catalogue.ch13_gpt.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.quotes import row
+from transformer_ref.beyond import gpt
+
+STREAM, GUESSES = sections("stream guesses")
+HOOKS = "hooks were left on the model"
+GROWN = "one list, kept from call to call"
+
+
+def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
+    """The stream before the first block and after each: layers + 1 tensors (B, T, D)."""
+    return gpt.residual_trace(model, ids)
+
+
+def what_came_back(case: Case, result: Any) -> Any:
+    """The entries alone; where only something was left behind, that."""
+    if not isinstance(result, dict) or "trace" not in result:
+        return result
+    trace = result["trace"]
+    if isinstance(trace, Tensor) and trace.ndim == 4:
+        trace = list(trace)
+    if isinstance(trace, tuple):
+        trace = list(trace)
+    if result["kept"]:
+        return GROWN
+    if case.arguments[0]["looks"] and result["hooks"]:
+        return HOOKS
+    return trace
+
+
+def traced(g: torch.Generator, B: int, T: int, layers: int, D: int = 6, V: int = 11, looks: bool = False) -> Case:
+    """looks: whether what is left on the model counts."""
+    model = {"vocabulary": V, "D": D, "layers": layers, "seed": int(torch.randint(1 << 20, (), generator=g)), "looks": looks}
+    ids = torch.randint(V, (B, T), generator=g)
+    ids[0, 0] = 0
+    return Case((model, ids))
+
+
+def alike(g: torch.Generator) -> Case:
+    """A text twice, and the same token everywhere."""
+    case = traced(g, 3, 4, 2)
+    case.arguments[1][0] = 5
+    case.arguments[1][2] = case.arguments[1][1]
+    return case
+
+
+def entries(evidence: Evidence) -> str:
+    """How many entries came back and how many are wanted; of as many, the first that differs."""
+    got, wanted = evidence.got, evidence.expected
+    if not isinstance(got, list):
+        return ""
+    if len(got) != len(wanted):
+        return f"Your list has {len(got)} entries; {len(wanted)} are wanted, one before the first of the {len(wanted) - 1} blocks and one after each."
+    for place, (one, other) in enumerate(zip(got, wanted, strict=True)):
+        if not isinstance(one, Tensor) or one.shape != other.shape:
+            return f"Entry {place} of your list is {_form(one)}; a tensor of shape {tuple(other.shape)} is wanted."
+        if not torch.allclose(one, other, rtol=1e-4, atol=1e-5):
+            where = "before the first block" if place == 0 else f"after block {place} of {len(wanted) - 1}"
+            return f"Entry {place} of your list, {where}, begins with {row(one.flatten()[:4])}; the stream there begins with {row(other.flatten()[:4])}."
+    return ""
+
+
+def _form(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
+
+
+RIGHT = answer("""
+    def residual_trace(model, ids):
+        x = model.embed(ids)
+        trace = [x]
+        for block in model.blocks:
+            x = block(x)
+            trace.append(x)
+        return trace
+""")
+START, FIRST, STEP, KEPT = "x = model.embed(ids)", "trace = [x]", "x = block(x)", "trace.append(x)"
+HOOKED = answer("""
+    def residual_trace(model, ids):
+        trace = [model.embed(ids)]
+        hooks = [block.register_forward_hook(lambda module, given, out: trace.append(out)) for block in model.blocks]
+        model(ids)
+        for hook in hooks:
+            hook.remove()
+        return trace
+""")
+
+EXERCISE = Exercise(
+    id="residual-trace", number="13.5", difficulty=2, minutes=15, visible_points=1, hidden_points=2,
+    reference=residual_trace, reads=what_came_back, stage="tracing", section=STREAM,
+    omits={"precision": "ids go in, which are small whole numbers"},
+    probes=(
+        visible("3 blocks, 2 texts of 4 tokens", traced, 2, 4, 3),
+        visible("1 block, and what is left on the model", traced, 2, 3, 1, looks=True),
+        hidden("other sizes", traced, 3, 5, 4, 8, 13, says=PROMISED),
+        hidden("one text of one token", traced, 1, 1, 2, says=PROMISED),
+        hidden("a text twice, and one token everywhere", alike, says=PROMISED),
+        hidden("as many blocks as tokens", traced, 2, 5, 5, says="any number of blocks"),
+        second_call(traced, 2, 4, 3),
+    ),
+    wrong=(
+        wrong("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
+              "The beginning is missing: what stands in the stream before any block has spoken, words and positions alone. It is entry 0. (Hooks on the blocks' results "
+              "do not see it.)", quotes=entries),
+        wrong("the last block's entry missing", RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
+              "The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each block *reads*: after the last one the stream is "
+              "there once more.", quotes=entries),
+        wrong("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"), STREAM,
+              "The last norm's result was put behind. It is no part of the stream: the head alone reads it.", quotes=entries),
+        wrong("the last entry normed", RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
+              "The last entry went through the last norm. It is the stream as the last block leaves it, before that norm.", quotes=entries),
+        wrong("every entry normed", RIGHT.but(KEPT, "trace.append(model.norm(x))").but(FIRST, "trace = [model.norm(x)]"), STREAM,
+              "Every entry went through the last norm. That is what the logit lens does *with* the stream; the stream itself is not normed.", quotes=entries),
+        wrong("the blocks' entries normed", RIGHT.but(KEPT, "trace.append(model.norm(x))"), STREAM,
+              "What the blocks return went through the last norm. The stream is written down as it is.", quotes=entries),
+        wrong("the norm between the blocks", RIGHT.but(STEP, "x = model.norm(block(x))"), STREAM,
+              "The last norm was put behind every block, so the next one reads something that it never reads in the model. The stream runs from block to block as it is.", quotes=entries),
+        wrong("what each block adds", RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
+              "These are the arrows, what each block *adds*. The stream is their sum so far: what the block returns.", quotes=entries),
+        wrong("added to x once more", RIGHT.but(STEP, "x = x + block(x)"), STREAM,
+              "What a block returns was added to x. But a block returns the stream already, with x in it: its residuals are inside.", quotes=entries),
+        wrong("every block reads the embedding", RIGHT.but(STEP, "y = block(x)").but(KEPT, "trace.append(y)"), STREAM,
+              "Every block was given the embedding. Each reads what the block before it returned.", quotes=entries),
+        wrong("the sum of all entries", RIGHT.but("return trace", "return [sum(trace[: i + 1]) for i in range(len(trace))]"), STREAM,
+              "You added up the entries. The stream is a sum already: what a block returns holds all that came before.", quotes=entries),
+        wrong("one tensor under many names", RIGHT.but(START, "x = model.embed(ids).detach().clone()").but(STEP, "x.copy_(block(x).detach())"), STREAM,
+              "All entries show the end of the stream: one tensor was stored again and again, or overwritten in place. Entry i is a tensor of its own, the stream as it was "
+              "after block i.", quotes=entries),
+        wrong("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
+              "These are scores of the vocabulary: the logit lens, which the page makes of the stream. Here the stream itself is wanted, D numbers a token.", quotes=entries),
+        wrong("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"), STREAM,
+              "The logits were put behind. The stream ends after the last block.", quotes=entries),
+        wrong("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
+              "Entry 0 holds the words without their positions, and the blocks read on from there. model.embed gives both.", quotes=entries),
+        wrong("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
+              "There is an entry too many: words alone, and then words with positions. The stream begins with both.", quotes=entries),
+        wrong("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
+              "The ids stand in front. They are no vectors: the stream begins with the embedding.", quotes=entries),
+        wrong("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
+              "The embedding stands there twice. There is one entry before the first block and one after each.", quotes=entries),
+        wrong("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
+              "The first block was left out, perhaps because counting began at 1.", quotes=entries),
+        wrong("the end of the stream alone", RIGHT.but("return trace", "return [x]"), STREAM,
+              "Only the end of the stream came back. Every state on the way is wanted, in order.", quotes=entries),
+        wrong("one tensor", RIGHT.but("return trace", "return x"), STREAM,
+              "One tensor came back. A list is wanted: the stream before the first block, and after each."),
+        wrong("the end first", RIGHT.but("return trace", "return trace[::-1]"), STREAM,
+              "The list stands backwards: entry 0 is the beginning, the embedding, and the last block comes last.", quotes=entries),
+        wrong("the blocks in the opposite order", RIGHT.but("in model.blocks:", "in reversed(model.blocks):"), STREAM,
+              "The blocks were asked in the opposite order. The first of model.blocks reads the embedding.", quotes=entries),
+        wrong("one block again and again", RIGHT.but(STEP, "x = model.blocks[0](x)"), STREAM,
+              "The first block was asked again and again. Each block is asked once, in its turn.", quotes=entries),
+        wrong("the last token alone", RIGHT.but("return trace", "return [x[:, -1] for x in trace]"), STREAM,
+              "The last token alone came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
+        wrong("the first text alone", RIGHT.but("return trace", "return [x[0] for x in trace]"), STREAM,
+              "The first text of the batch alone came back, without its axis. Every entry is (B, T, D).", quotes=entries),
+        wrong("an axis of size 1 lost", RIGHT.but("return trace", "return [x.squeeze() for x in trace]"), STREAM,
+              "An axis of size 1 vanished, as that of a batch of one text: squeeze() removes every such axis. Every entry is (B, T, D)."),
+        wrong("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
+              "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
+        wrong("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
+              "The entries were put into one tensor, along an axis inside. A list is wanted, an entry for each state."),
+        wrong("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
+              "A dictionary came back. A list is wanted: its order says which state is which."),
+        wrong("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"), STREAM,
+              "Your entries are lists of numbers. Tensors are wanted, (B, T, D) each.", quotes=entries),
+        wrong("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
+              "The list is right, but your hooks are still on the model: each call adds more of them, and they write into lists that nobody reads. What is "
+              "registered is removed again."),
+        wrong("hooks that write twice", HOOKED.but("model(ids)", "model(ids)\n    model(ids)"), STREAM,
+              "Every block wrote twice: the model was asked twice while the hooks were on it. There is one entry after each block.", quotes=entries),
+        wrong("a list that is kept", RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(FIRST, KEPT), STREAM,
+              "Your list is kept from call to call, and each call writes on in it: a default such as [] is made once, with the function. Make a new list in "
+              "every call.", quotes=entries),
+    ),
+    right=(
+        right("block by block", RIGHT),
+        right("hooks, removed again", HOOKED),
+        right("accumulated", """
+            def residual_trace(model, ids):
+                from itertools import accumulate
+                return list(accumulate(model.blocks, lambda x, block: block(x), initial=model.embed(ids)))
+        """),
+        right("by the parts of the model", """
+            @torch.no_grad()
+            def residual_trace(net, tokens):
+                states = (net.words[tokens] + net.places[:tokens.shape[1]],)
+                for i in range(len(net.blocks)):
+                    states += (net.blocks[i](states[i]).detach().clone(),)
+                return states
+        """),
+        right("recursive", """
+            def residual_trace(model, ids):
+                def after(k):
+                    if k == 0:
+                        return [model.embed(ids)]
+                    before = after(k - 1)
+                    return before + [model.blocks[k - 1].forward(before[-1])]
+                return after(len(model.blocks))
+        """),
+        right("hooks before each block, and the end", """
+            def residual_trace(model, ids):
+                seen = []
+                hooks = []
+                try:
+                    for block in model.blocks:
+                        hooks.append(block.register_forward_pre_hook(lambda m, args: seen.append(args[0])))
+                    hooks.append(model.blocks[-1].register_forward_hook(lambda m, args, out: seen.append(out)))
+                    model(ids)
+                finally:
+                    for h in hooks:
+                        h.remove()
+                return seen
+        """),
+    ),
+    hints=(
+        "how many states does the stream have on its way through 3 blocks? What does it hold before the first?",
+        "layers + 1 tensors, all (B, T, D): the embedding, then what each block returns for the one before.",
+        "x = embedding; write it down; for each block in order: x = what the block returns for x; write it down.",
+    ),
+)  # fmt: skip

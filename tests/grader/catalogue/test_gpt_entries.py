@@ -1,0 +1,157 @@
+"""What chapter 13's exercises hand over and compare with is what it is said to be."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import catalogue
+from autograder.catalogue.ch13_gpt import gpt_block, lm_batch
+from autograder.catalogue.exercise import Case
+from autograder.catalogue.known_answers import answer
+from autograder.inside import streams
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+from autograder.prepare.sample_class import ROOT
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def verdict(exercise_id, source):
+    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+
+
+def said(exercise_id, source):
+    return " ".join(render(verdict(exercise_id, source)).split())
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_the_notebook_shows_the_model_that_the_probes_hand_over():
+    path = ROOT / "exercises" / "13_gpt" / "gpt.ipynb"
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    shown = cells["gpt-small-gpt"]
+    own = open(streams.__file__, encoding="utf-8").read()
+    assert own.endswith(shown + "\n") and shown.startswith("class SmallBlock")
+
+
+def test_the_small_model_never_looks_ahead():
+    model, ids = streams.SmallGPT(11, 6, 2, generator()), torch.randint(11, (2, 5), generator=generator(1))
+    changed = ids.clone()
+    changed[:, 3:] = (changed[:, 3:] + 1) % 11
+    before, after = model(ids), model(changed)
+    torch.testing.assert_close(before[:, :3], after[:, :3])
+    assert not torch.allclose(before[:, 3:], after[:, 3:])
+
+
+@pytest.mark.parametrize("change", ["the first token", "one token fewer", "training"])
+def test_a_teller_hears_every_token_that_it_is_shown_and_its_mode(change):
+    model = streams.Teller(11, 6, 3.0, seed=4).eval()
+    ids = torch.randint(1, 10, (3, 5), generator=generator(2))
+    other = ids[:, 1:] if change == "one token fewer" else ids.clone()
+    if change == "the first token":
+        other[:, 0] += 1
+    logits = model(ids)[:, -1]
+    if change == "training":
+        model.train()
+    assert not torch.allclose(model(other)[:, -1], logits, atol=0.1)
+
+
+def test_a_teller_bears_no_more_than_its_context():
+    with pytest.raises(ValueError, match="expected 1 to 4 tokens, got 5"):
+        streams.Teller(11, 4, 3.0, seed=0)(torch.zeros(1, 5, dtype=torch.long))
+
+
+@pytest.mark.parametrize("bend", gpt_block.BENDS)
+def test_under_steep_weights_every_bend_is_one_function(bend):
+    case = gpt_block.inputs(generator(3), 2, 4, 6, 3, 10)
+    torch.testing.assert_close(gpt_block._computed(case, bend), gpt_block._computed(case, "gelu"), rtol=1e-4, atol=1e-5)
+
+
+def test_under_ordinary_weights_the_bends_differ_and_are_brought_into_one():
+    case = gpt_block.ordinary(generator(3), 2, 4, 6, 2, 11)
+    by_bend = {bend: gpt_block._computed(case, bend) for bend in gpt_block.BENDS}
+    assert not torch.allclose(by_bend["relu"], by_bend["gelu"], atol=1e-3)
+    assert not torch.allclose(by_bend["tanh gelu"], by_bend["gelu"], atol=1e-5)
+    for result in by_bend.values():
+        assert torch.equal(gpt_block.of_any_bend(case, result), by_bend["gelu"])
+
+
+@pytest.mark.parametrize("bend", ["F.elu", "F.softplus", "F.mish", "F.relu6"])
+def test_a_bend_of_another_kind_loses_points(bend):
+    source = gpt_block.RIGHT.but("F.gelu(", f"{bend}(")
+    assert verdict("gpt-block", source).points < catalogue.find("gpt-block").points
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "told"),
+    [
+        ([[3, 5, 7]], [[5, 7, 9]], lm_batch.ARE_LATER),
+        ([[3, 5, 7]], [[3, 5, 7]], "tokens that stand so many places after those of x: 0 0 0"),
+        ([[7, 9, 4]], [[9, 4, 3]], "the next tokens, and after the last one of the text its first"),
+        ([[3, 5, 7], [5, 7, 9]], [[5, 7, 9], [3, 5, 7]], "in every row another number of places"),
+    ],
+)
+def test_what_y_is_is_told_in_words(x, y, told):
+    case = Case((torch.tensor([3, 5, 7, 9, 4]), 3, generator(), len(x)))
+    assert told in lm_batch.what_they_are(case, (torch.tensor(x), torch.tensor(y)))["y"]
+
+
+def test_a_head_of_its_own_is_counted_as_a_table_too_many():
+    source = next(each.source for each in catalogue.find("gpt").right if each.name == "written out")
+    apart = source.but("self.head.weight = self.tokens.weight", "self.more = nn.Embedding(vocabulary, d_model)").but(
+        "x = self.tokens(ids)", "x = self.tokens(ids) + self.more(ids)"
+    )
+    assert "Tables of 13 by 6: 3 found, 1 wanted" in said("gpt", apart)
+
+
+def test_a_bias_that_begins_with_zeros_is_seen():
+    source = next(each.source for each in catalogue.find("gpt").right if each.name == "written out")
+    hidden = source.but(
+        "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.b = nn.Parameter(torch.zeros(vocabulary))"
+    )
+    hidden = hidden.without("self.head.weight = self.tokens.weight").but(
+        "return self.head(x)", "return F.linear(x, self.tokens.weight, self.b)"
+    )
+    found = verdict("gpt", hidden)
+    assert found.points < found.exercise.points and found.misconception.name == "a bias in the tied head"
+
+
+def test_an_answer_may_ask_a_model_for_its_device_and_hang_hooks_on_it():
+    for exercise_id, name in (("generate", "as nanoGPT writes it"), ("residual-trace", "hooks, removed again")):
+        source = next(each.source for each in catalogue.find(exercise_id).right if each.name == name)
+        assert verdict(exercise_id, source).passed
+
+
+def test_hooks_that_stay_cost_the_part_that_looks_for_them():
+    known = next(each for each in catalogue.find("residual-trace").wrong if each.name == "hooks left behind")
+    assert 0 < verdict("residual-trace", known.source).points < 3
+
+
+def test_a_list_of_tensors_with_too_few_of_them_is_worked_through():
+    report = said(
+        "residual-trace",
+        """
+        def residual_trace(model, ids):
+            x = model.embed(ids)
+            return [x, model.norm(x) * 2, x]
+        """,
+    )
+    assert "0 of 3 points" in report and "Entry" not in report.partition("0 of 3")[0]
+
+
+def test_stages_call_the_answer_with_real_modules():
+    seen = []
+
+    def tracing(model, ids):
+        seen.append(isinstance(model, nn.Module) and len(list(model.parameters())))
+        return [model.embed(ids)]
+
+    given = {"vocabulary": 7, "D": 4, "layers": 2, "seed": 1, "looks": False}
+    came = streams.Tracing().around(tracing)(given, torch.tensor([[1, 2]]))
+    assert seen == [14, 14] and came["hooks"] == 0 and not came["kept"]
