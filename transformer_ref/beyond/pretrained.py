@@ -1,9 +1,11 @@
 """Pretraining and what is made of it: hidden words, one vector a sentence, frozen parts, foreign weights (chapter 15).
 
-Devlin et al. 2019, "BERT", sections 3.1 and A.1, for the hidden words; names and formats of weights are nobody's theory.
+Devlin et al. 2019, "BERT", sections 3.1 and A.1, for the hidden words. The foreign format is the course's own; its traps
+are those of real ones: other names, matrices turned, three projections in one, half precision, and a head too many.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -23,9 +25,7 @@ class Masked(NamedTuple):
     labels: Tensor  # (batch, length), the token where it was chosen, else IGNORED
 
 
-def mlm_mask(
-    ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, specials: Sequence[int]
-) -> Masked:
+def mlm_mask(ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, specials: Sequence[int]) -> Masked:
     """Return what a masked language model reads, and what it has to say (Devlin et al. 2019, section 3.1).
 
     ids: (batch, length); p: each token's own chance to be chosen, from 0 to 1; g: draws.
@@ -49,8 +49,8 @@ def mlm_mask(
 def pool(h: Tensor, mask: Tensor, how: How) -> Tensor:
     """Return one vector for each sentence.
 
-    h: (batch, length, d_model); mask: boolean (batch, length), True at real tokens, at least one a row.
-    how: "mean" of the real tokens, their "max" feature by feature, or "cls", the first token's vector.
+    h: (batch, length, d_model); mask: boolean (batch, length), True at real tokens. A row without any gives zeros.
+    how: "mean" of the real tokens, their "max" feature by feature, or "cls", the first token's vector, whatever it is.
     Returns (batch, d_model). Raises ValueError for another word, or a shape that does not fit.
     """
     expect_shape("h", h, "batch", "length", "d_model")
@@ -61,8 +61,9 @@ def pool(h: Tensor, mask: Tensor, how: How) -> Tensor:
         return h[:, 0]  # (batch, d_model)
     real = mask[..., None]  # (batch, length, 1)
     if how == "max":
-        return h.masked_fill(~real, -torch.inf).amax(dim=1)  # (batch, d_model)
-    return h.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1)  # (batch, d_model)
+        largest = h.masked_fill(~real, torch.finfo(h.dtype).min).amax(dim=1)  # (batch, d_model)
+        return largest.masked_fill(~mask.any(dim=1, keepdim=True), 0.0)
+    return h.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1).clamp(min=1)  # (batch, d_model)
 
 
 def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
@@ -87,3 +88,69 @@ def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
         if not learns:
             parameter.grad = None
     return [full for full, parameter in parameters.items() if parameter.requires_grad]
+
+
+def load_mapped(sd: Mapping[str, Tensor], model: nn.Module) -> list[str]:
+    """Put a foreign file's weights into a `SmallEncoder`, each where it belongs; return the names that are left out.
+
+    sd: what the file holds, by the names of its format (chapter 15 has the table). A matrix is (inputs, outputs) there;
+        keys, queries and values lie side by side in one, in this order. It is left as it is.
+    The parameters stay the same objects and keep their dtype.
+    Raises ValueError naming an entry that is missing, has no place, or does not fit.
+    """
+    wanted = {name: parameter.shape for name, parameter in model.named_parameters()}
+    found: dict[str, Tensor] = {}
+    left_out = [
+        name for name in sd if name.startswith("head.") or re.fullmatch(r"encoder\.block\.\d+\.attn\.mask", name)
+    ]
+    for name in (name for name in sd if name not in left_out):
+        found |= _renamed(name, sd[name])
+    for name, shape in wanted.items():
+        if name not in found:
+            raise ValueError(f"sd: expected what becomes {name}, got nothing")
+        if found[name].shape != shape:
+            raise ValueError(f"sd: expected {name} of shape {tuple(shape)}, got {tuple(found[name].shape)}")
+    if strange := sorted(set(found) - set(wanted)):
+        raise ValueError(f"sd: expected nothing that the model has no place for, got {strange[0]}")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(found[name])
+    return left_out
+
+
+AROUND = {
+    "encoder.embed.weight": "words.weight",
+    "encoder.positions.weight": "places.weight",
+    "encoder.ln_last.scale": "norm.weight",
+    "encoder.ln_last.shift": "norm.bias",
+}
+IN_A_LAYER = {
+    "ln_1.scale": "norm1.weight",
+    "ln_1.shift": "norm1.bias",
+    "ln_2.scale": "norm2.weight",
+    "ln_2.shift": "norm2.bias",
+    "attn.out.weight": "output.weight",
+    "attn.out.bias": "output.bias",
+    "mlp.up.weight": "wide.weight",
+    "mlp.up.bias": "wide.bias",
+    "mlp.down.weight": "narrow.weight",
+    "mlp.down.bias": "narrow.bias",
+}
+FUSED = ("key", "query", "value")  # the order in which the format has them side by side
+
+
+def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    """What one entry becomes in the model, by the model's names; a matrix as `nn.Linear` keeps it."""
+    if name in AROUND:
+        return {AROUND[name]: tensor}
+    layer = re.fullmatch(r"encoder\.block\.(\d+)\.(.+)", name)
+    if layer is None:
+        raise ValueError(f"sd: expected only names of the format, got {name!r}")
+    upright = tensor.T if tensor.dim() == 2 else tensor  # (outputs, inputs), or (outputs,)
+    at = f"layers.{layer[1]}"
+    if layer[2] in IN_A_LAYER:
+        return {f"{at}.{IN_A_LAYER[layer[2]]}": upright}
+    if layer[2] not in ("attn.kqv.weight", "attn.kqv.bias") or upright.shape[0] % len(FUSED):
+        raise ValueError(f"sd: expected only names and sizes of the format, got {name!r} of {tuple(tensor.shape)}")
+    part = layer[2].removeprefix("attn.kqv.")
+    return {f"{at}.{role}.{part}": piece for role, piece in zip(FUSED, upright.chunk(len(FUSED)), strict=True)}
