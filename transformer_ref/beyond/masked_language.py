@@ -113,7 +113,10 @@ def pretrain(
     rate: float = 3e-3,
     watch: Callable[[int, float], None] = lambda step, loss: None,
 ) -> None:
-    """Train on texts as rows of ids, (length,) each, hiding 15 % of the words anew at each step. watch: is told the loss."""
+    """Train on texts as rows of ids, (length,) each; 15 % of the words are hidden, others at each step.
+
+    watch: is told each step and its loss.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     fall = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     model.train()

@@ -10,20 +10,19 @@ from typing import NamedTuple
 PLACES = ("hotel", "film", "museum", "restaurant", "book", "train", "garden", "concert", "market", "school")
 PARTS = ("room", "story", "guide", "soup", "end", "seat", "light", "sound", "price", "staff", "music", "food")
 PRAISE = (
-    "good great lovely wonderful splendid pleasant charming superb perfect brilliant delightful excellent elegant "
-    "friendly fresh funny gentle graceful generous warm clever bright careful calm cozy honest lively marvelous neat "
-    "polite rich smooth sweet tasty tender thrilling touching witty"
+    "good great lovely wonderful splendid pleasant charming superb perfect brilliant delightful excellent "
+    "elegant friendly fresh generous warm clever bright marvelous polite smooth tasty thrilling"
 ).split()
 BLAME = (
-    "bad awful horrible terrible dull boring dreadful nasty poor ugly clumsy cold cheap crude dirty dreary empty faulty "
-    "filthy foolish gloomy grim harsh hollow lazy lousy messy moldy noisy pointless rude sad shabby silly slow sour "
-    "stale weak"
+    "bad awful horrible terrible dull boring dreadful nasty poor ugly clumsy cold "
+    "crude dirty dreary faulty gloomy harsh lousy noisy pointless rude shabby stale"
 ).split()
 LABELED = 8  # of each list: the words that reviews with a label use
 SEEN = (PRAISE[:LABELED], BLAME[:LABELED])
 UNSEEN = (PRAISE[LABELED:], BLAME[LABELED:])
+OTHERWISE = 0.1  # of the words are of the other list: nobody praises everything
 OPENINGS = ("the {place} was {a} and {b} .", "a {a} and {b} {place} .", "what a {a} , {b} {place} !")
-DETAILS = ("the {part} was {a} .", "the {part} was {a} and the {part2} was {b} .", "i found the {part} {a} .")
+DETAILS = ("the {part} was {a} and the {part2} was {b} .", "{a} {part} and {b} {part2} .")
 
 
 class Review(NamedTuple):
@@ -41,7 +40,8 @@ def write_reviews(count: int, seed: int, words: tuple[list[str], list[str]] = (P
     draw, reviews = random.Random(seed), []
     for _ in range(count):
         label = draw.randrange(2)
-        a, b, c, d = draw.sample(words[1 - label], 4)
+        fitting, others = (draw.sample(words[side], 4) for side in (1 - label, label))
+        a, b, c, d = (other if draw.random() < OTHERWISE else word for word, other in zip(fitting, others, strict=True))
         part, other = draw.sample(PARTS, 2)
         opening = draw.choice(OPENINGS).format(place=draw.choice(PLACES), a=a, b=b)
         detail = draw.choice(DETAILS).format(part=part, part2=other, a=c, b=d)
