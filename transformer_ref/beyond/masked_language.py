@@ -4,7 +4,9 @@ Devlin et al. 2019, "BERT": pretraining in section 3.1, fine-tuning in 3.2; with
 are those of chapter 09, pre-norm, without a mask for the future.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -111,16 +113,13 @@ def pretrain(
     g: torch.Generator,
     batch: int = 64,
     rate: float = 3e-3,
-    watch: Callable[[int, float], None] = lambda step, loss: None,
-) -> None:
-    """Train on texts as rows of ids, (length,) each; 15 % of the words are hidden, others at each step.
-
-    watch: is told each step and its loss.
-    """
+) -> list[float]:
+    """Train on texts as rows of ids, (length,) each, 15 % of the words hidden anew at each step; return the losses."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     fall = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
+    losses: list[float] = []
     model.train()
-    for step, rows in zip(range(steps), batches(ids, batch, g), strict=False):
+    for _, rows in zip(range(steps), batches(ids, batch, g), strict=False):
         inputs, labels = mlm_mask(rows, HIDDEN_SHARE, g, MASK, len(model.bias), (PAD, CLS))
         loss = F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
         optimizer.zero_grad()
@@ -128,8 +127,9 @@ def pretrain(
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         fall.step()
-        watch(step + 1, loss.item())
+        losses.append(loss.item())
     model.eval()
+    return losses
 
 
 def batches(ids: Sequence[Tensor], size: int, g: torch.Generator) -> Iterator[Tensor]:
@@ -160,3 +160,39 @@ def fine_tune(
 def right(judge: ReviewJudge, ids: Tensor, labels: Tensor) -> float:
     """Return the share of reviews that the judge judges right."""
     return (judge(ids).argmax(-1) == labels).float().mean().item()
+
+
+@torch.no_grad()
+def guesses(model: MaskedLanguageModel, words: WordList, text: str, count: int = 5) -> list[tuple[str, float]]:
+    """Return the likeliest words for the one "<mask>" of a text, each with its share."""
+    ids = words.batch([text])
+    shares = model(ids)[ids == MASK][0].softmax(-1)  # (vocabulary,)
+    best = shares.topk(count)
+    return [(words.tokens[id], share) for id, share in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
+
+
+def pack(judge: ReviewJudge, words: WordList, known: Iterable[str]) -> dict[str, Any]:
+    """Return a judge as plain values for JSON, in half precision and with the words of some texts alone."""
+    small = WordList(known)
+    rows = torch.tensor([words.ids[token] for token in small.tokens])
+    state = dict(judge.state_dict())
+    for name in ("body.embedding.table", "body.bias"):
+        state[name] = state[name][rows]
+    packed = {
+        name: [list(tensor.shape), b64encode(tensor.half().contiguous().numpy().tobytes()).decode()]
+        for name, tensor in state.items()
+    }
+    return {"words": small.tokens[len(SPECIALS) :], "how": judge.how, "weights": packed}
+
+
+def unpack(packed: dict[str, Any]) -> tuple[ReviewJudge, WordList]:
+    """Return the judge and its words that `pack` made plain, in evaluation mode."""
+    words = WordList([" ".join(packed["words"])])
+    judge = ReviewJudge(MaskedLanguageModel(small_config(len(words.tokens))), packed["how"])
+    judge.load_state_dict(
+        {
+            name: torch.frombuffer(bytearray(b64decode(text)), dtype=torch.float16).view(shape).float()
+            for name, (shape, text) in packed["weights"].items()
+        }
+    )
+    return judge.eval(), words

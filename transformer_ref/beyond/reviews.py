@@ -21,7 +21,7 @@ LABELED = 8  # of each list: the words that reviews with a label use
 SEEN = (PRAISE[:LABELED], BLAME[:LABELED])
 UNSEEN = (PRAISE[LABELED:], BLAME[LABELED:])
 OTHERWISE = 0.1  # of the words are of the other list: nobody praises everything
-OPENINGS = ("the {place} was {a} and {b} .", "a {a} and {b} {place} .", "what a {a} , {b} {place} !")
+OPENINGS = ("the {place} was {a} and {b} .", "our {a} and {b} {place} .", "{a} and {b} , this {place} !")
 DETAILS = ("the {part} was {a} and the {part2} was {b} .", "{a} {part} and {b} {part2} .")
 
 
