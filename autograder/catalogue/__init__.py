@@ -17,6 +17,7 @@ from autograder.catalogue import (
     ch10_training,
     ch11_inference,
     ch12_capstone,
+    ch15_pretrained,
     own,
 )
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -36,6 +37,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch10_training.ASSIGNMENT,
     ch11_inference.ASSIGNMENT,
     ch12_capstone.ASSIGNMENT,
+    ch15_pretrained.ASSIGNMENT,
 )
 
 
