@@ -5,5 +5,5 @@ from autograder.catalogue.chapters import chapter
 ASSIGNMENT = chapter(
     __name__,
     "mlm-mask pool freeze-except load-mapped",
-    visible_modules=("transformer_ref.beyond.small_encoder", "transformer_ref.model.masks"),
+    visible_modules=("transformer_ref.beyond.small_encoder",),
 )
