@@ -33,8 +33,8 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("benchmark",),
     ("capstone",),
     ("visualization",),
-    ("visualization.explorers", "visualization.explore"),
     ("beyond",),
+    ("visualization.explorers", "visualization.explore"),
     ("arguments",),
     ("__main__",),
 )

@@ -18,6 +18,27 @@ HIDDEN, ANOTHER = 0.8, 0.1  # of the chosen tokens; the rest stay as they are (D
 How = Literal["mean", "cls", "max"]
 
 
+AROUND = {
+    "encoder.embed.weight": "words.weight",
+    "encoder.positions.weight": "places.weight",
+    "encoder.ln_last.scale": "norm.weight",
+    "encoder.ln_last.shift": "norm.bias",
+}
+IN_A_LAYER = {
+    "ln_1.scale": "norm1.weight",
+    "ln_1.shift": "norm1.bias",
+    "ln_2.scale": "norm2.weight",
+    "ln_2.shift": "norm2.bias",
+    "attn.out.weight": "output.weight",
+    "attn.out.bias": "output.bias",
+    "mlp.up.weight": "wide.weight",
+    "mlp.up.bias": "wide.bias",
+    "mlp.down.weight": "narrow.weight",
+    "mlp.down.bias": "narrow.bias",
+}
+FUSED = ("key", "query", "value")  # the order in which the format has them side by side
+
+
 class Masked(NamedTuple):
     """A batch whose chosen tokens are to be guessed."""
 
@@ -118,27 +139,6 @@ def load_mapped(sd: Mapping[str, Tensor], model: nn.Module) -> list[str]:
     return left_out
 
 
-AROUND = {
-    "encoder.embed.weight": "words.weight",
-    "encoder.positions.weight": "places.weight",
-    "encoder.ln_last.scale": "norm.weight",
-    "encoder.ln_last.shift": "norm.bias",
-}
-IN_A_LAYER = {
-    "ln_1.scale": "norm1.weight",
-    "ln_1.shift": "norm1.bias",
-    "ln_2.scale": "norm2.weight",
-    "ln_2.shift": "norm2.bias",
-    "attn.out.weight": "output.weight",
-    "attn.out.bias": "output.bias",
-    "mlp.up.weight": "wide.weight",
-    "mlp.up.bias": "wide.bias",
-    "mlp.down.weight": "narrow.weight",
-    "mlp.down.bias": "narrow.bias",
-}
-FUSED = ("key", "query", "value")  # the order in which the format has them side by side
-
-
 def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
     """What one entry becomes in the model, by the model's names; a matrix as `nn.Linear` keeps it."""
     if name in AROUND:
@@ -154,3 +154,29 @@ def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
         raise ValueError(f"sd: expected only names and sizes of the format, got {name!r} of {tuple(tensor.shape)}")
     part = layer[2].removeprefix("attn.kqv.")
     return {f"{at}.{role}.{part}": piece for role, piece in zip(FUSED, upright.chunk(len(FUSED)), strict=True)}
+
+
+def as_foreign(model: nn.Module) -> dict[str, Tensor]:
+    """Return a `SmallEncoder`'s weights as a file of the foreign format holds them: what `load_mapped` reads.
+
+    In half precision, with a mask in every layer and one entry of a head, which are no weights of the model.
+    """
+    state = model.state_dict()
+    sd = {theirs: state[ours] for theirs, ours in AROUND.items()}
+    for n in range(len({name.split(".")[1] for name in state if name.startswith("layers.")})):
+        block, layer = f"encoder.block.{n}", f"layers.{n}"
+        for part in ("weight", "bias"):
+            fused = torch.cat([state[f"{layer}.{role}.{part}"] for role in FUSED])
+            sd[f"{block}.attn.kqv.{part}"] = fused.T if fused.dim() == 2 else fused
+        for theirs, ours in IN_A_LAYER.items():
+            tensor = state[f"{layer}.{ours}"]
+            sd[f"{block}.{theirs}"] = tensor.T if tensor.dim() == 2 else tensor
+    vocabulary, d_model = state["words.weight"].shape
+    longest = len(state["places.weight"])
+    sd["head.weight"] = torch.zeros(vocabulary, d_model)
+    masks = {
+        name.replace("kqv.bias", "mask"): torch.ones(longest, longest).tril().bool()
+        for name in sd
+        if "kqv.bias" in name
+    }
+    return {name: tensor.detach().clone().contiguous().half() for name, tensor in sd.items()} | masks
