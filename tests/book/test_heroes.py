@@ -268,6 +268,7 @@ def test_a_step_that_reads_another_word_than_was_taken_is_refused():
         *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
         *("05_self_attention", "06_multi_head_attention", "07_positional_encoding", "08_masks", "09_blocks"),
         *("10_training", "11_inference", "12_capstone"),
+        "15_pretrained",
     ],
 )
 def test_a_chapter_has_one_hero_in_two_arrangements(book, chapter):
