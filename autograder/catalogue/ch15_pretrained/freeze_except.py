@@ -11,7 +11,8 @@ from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call
 from transformer_ref.beyond.pretrained import freeze_except
 
 FREEZE, FINETUNE = sections("freeze finetune")
-SEED = 1 << 30
+SEED = 1 << 20
+LOOKED_AT = ("what learns", "moved by a step", "what is there", "changed by the call")  # in this order
 
 
 def model(
@@ -33,9 +34,10 @@ def what_became(case: Case, result: Any) -> Any:
         return result
     names, flags = result["what came back"], result.get("flags on modules")
     if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
-        names = sorted(names)
-    judged = {what: value for what, value in result.items() if what != "flags on modules"}
-    return Seen(judged | {"what came back": names}, {"flags": flags})
+        names = sorted(set(names))
+    judged = {what: result.get(what) for what in LOOKED_AT}
+    modes = [name or "the model itself" for name in result.get("other mode", ())]
+    return Seen(judged | {"other mode": modes, "what came back": names}, {"flags": flags})
 
 
 ENCODER = [
@@ -76,6 +78,13 @@ def came_back(evidence: Evidence) -> str:
     if isinstance(got, list) and all(isinstance(name, str) for name in got):
         return f"You return {listed(got)}; {listed(wanted)} would be right."
     return ""
+
+
+def stays_frozen(evidence: Evidence) -> bool:
+    """Whether all that should learn and does not came frozen."""
+    less = set(evidence.expected["what learns"]) - set(evidence.got["what learns"])
+    more = set(evidence.got["what learns"]) - set(evidence.expected["what learns"])
+    return bool(less) and not more and less <= set(evidence.arguments[0]["frozen"])
 
 
 def other_mode(evidence: Evidence) -> str:
@@ -194,7 +203,14 @@ EXERCISE = Exercise(
               "Nothing learns any more. Freeze, and then let go what is named.", quotes=learns),
         wrong("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"), FREEZE,
               """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets go. After it exactly
-              what is named learns, whatever came before."""),
+              what is named learns, whatever came before.""", shows=stays_frozen),
+        wrong("names without a dot alone", RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
+              """Only the parts that the model itself has, up to the first dot, were compared with the names, so `encoder.layers.1` found
+              nothing. A name may have dots of its own.""", quotes=learns),
+        wrong("one word between the dots", RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
+                  KNOWN, 'if not any(name in full.split(".") for full in parameters):'), FREEZE,
+              """A name was looked for among the words between the dots. One that has dots of its own, such as `encoder.layers.1`, is never
+              found there, and `norm` is found where it was not meant. Compare with the beginning of the full name."""),
         wrong("evaluation mode", RIGHT.but(SET, "pass").but(FORGET, "model.eval()").but(IF_NOT, "if True:"), FREEZE,
               """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still gets its gradient
               and moves.""", quotes=learns),
@@ -203,12 +219,6 @@ EXERCISE = Exercise(
               learns. Leave the mode as it is.""", quotes=other_mode),
         wrong("frozen, and in training mode", RIGHT.before(RETURNED, "model.train()"), FREEZE,
               "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.", quotes=other_mode),
-        wrong("frozen parts in evaluation mode", RIGHT.before(RETURNED, """
-                  for name, module in model.named_modules():
-                      if name and not any(parameter.requires_grad for parameter in module.parameters()):
-                          module.eval()"""), FREEZE,
-              """The frozen parts were put into evaluation mode as well. Freezing is about what learns; leave the mode of every part as it
-              is."""),
         wrong("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
               """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn nothing. A name
               that means nothing raises ValueError."""),
@@ -247,6 +257,13 @@ EXERCISE = Exercise(
               those. Change the flag of the parameters that are there."""),
         wrong("weights set to zero", RIGHT.but(FORGET, "parameter.grad = None\n            parameter.data.zero_()"), FREEZE,
               "The weights of what is frozen were overwritten. Frozen means that they stay as they are."),
+        wrong("another mode", RIGHT.before(RETURNED, """
+                  model.eval()
+                  for module in model.modules():
+                      if isinstance(module, nn.Linear):
+                          module.train()"""), FREEZE,
+              """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what learns; leave the
+              mode of every part as it is.""", shows=lambda evidence: bool(evidence.got["other mode"]) and evidence.got["what learns"] == evidence.expected["what learns"]),
     ),
     right=(
         right("by full names", RIGHT),

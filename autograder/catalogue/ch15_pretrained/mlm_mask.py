@@ -147,6 +147,19 @@ def tables(evidence: Evidence) -> str:
     return f"Your first row of ids {ids} became inputs {read} and labels {labels}."
 
 
+def near(evidence: Evidence, *shares: str) -> bool:
+    """Whether these shares are as they should be."""
+    return all(what in evidence.got and abs(evidence.got[what] - evidence.expected[what]) <= CHANCE for what in shares)
+
+
+def only_covered(evidence: Evidence) -> bool:
+    """Whether there are labels where the mask stands and nowhere else, though other words changed."""
+    inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
+    covered = inputs == evidence.arguments[3]
+    changed = (inputs != evidence.arguments[0]) & ~covered
+    return bool(((labels != UNCOUNTED) == covered).all()) and bool(changed.any()) and bool(covered.any())
+
+
 RIGHT = answer("""
     def mlm_mask(ids, p, g, mask_id, V, specials):
         special = torch.zeros_like(ids, dtype=torch.bool)
@@ -258,7 +271,16 @@ EXERCISE = Exercise(
         wrong("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
               "The other words were taken from the sentence itself. They are drawn from all V ids."),
         wrong("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
-              "Part of the vocabulary never comes as another word. Draw from all V ids."),
+              "Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.",
+              shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
+        wrong("two draws for one fate", RIGHT.but("chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
+              """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and 18 % stay. One draw decides
+              between all three, so that 80, 10 and 10 % add up.""", quotes=shares),
+        wrong("only covered words are asked", RIGHT.but(RETURN, """
+                  labels = torch.where(inputs == mask_id, ids, -100)
+                  return inputs, labels"""), EIGHTY,
+              """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked too: the model must not
+              know that what it sees is right.""", shows=only_covered),
         wrong("ids from 1 to V", RIGHT.but("torch.randint(V, ids.shape, generator=g)", "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
               "Some of the other words have the id V, which the vocabulary does not have: ids run from 0 to V - 1.", quotes=tables),
         wrong("exactly so many", RIGHT.but(DRAWN, """
@@ -288,6 +310,14 @@ EXERCISE = Exercise(
               "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be read with a fraction."),
         in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
                  "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and the labels that share it."),
+        wrong("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
+              "Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.", quotes=shares,
+              shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
+        wrong("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
+              "The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others.", quotes=shares,
+              shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
+        wrong("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
+              "Both tables have the dtype of ids, long: an embedding and a loss ask for that.", shows=lambda evidence: " of dtype " in evidence.got[FORM]),
     ),
     right=(
         right("three tables", RIGHT),

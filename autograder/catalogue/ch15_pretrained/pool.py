@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
-from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, turned, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.beyond.pretrained import pool
 
@@ -43,6 +43,19 @@ def inputs(
         mask[0] = False
     h = torch.where(mask[..., None], h, 2.5 * h + 1.5)
     return Case(((h + at).to(dtype), mask, how))
+
+
+def far_and_turned(g: torch.Generator) -> Case:
+    """Large numbers that lie in memory as after a transpose."""
+    case = inputs(g, 3, 5, 4, "mean", torch.float64, FAR)
+    return Case((turned(case.arguments[0]), *case.arguments[1:]))
+
+
+def zeros_missing(evidence: Evidence) -> bool:
+    """Whether a sentence of pads alone has no zeros, and all others are right."""
+    alone = ~evidence.arguments[1].any(dim=1)
+    got, wanted = evidence.got.double(), evidence.expected.double()
+    return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone], rtol=1e-4)
 
 
 def first_word(evidence: Evidence) -> str:
@@ -86,8 +99,8 @@ EXERCISE = Exercise(
         visible("by hand: max", by_hand("max")),
         visible("by hand: cls", by_hand("cls")),
         visible("another word", by_hand("sum")),
-        *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"),
-                      precise=lambda g: inputs(g, 3, 5, 4, "mean", torch.float64, FAR)),
+        *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"), floats=False),
+        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, says=PROMISED),  # a count of 1 + 1e-8 is right too
         hidden("max of other sizes", inputs, 3, 7, 4, "max", says=PROMISED),
         hidden("cls of other sizes", inputs, 4, 3, 5, "cls", says=PROMISED),
         hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0, says=PROMISED),
@@ -191,7 +204,23 @@ EXERCISE = Exercise(
               keep the count from being 0."""),
         wrong("minus infinity for pads alone", RIGHT.but(BIGGEST, "return largest"), POOL,
               """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence without a real token has
-              zeros."""),
+              zeros.""", shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
+        wrong("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
+              """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such number spoils the loss
+              of the whole batch. Its vector is zeros.""", shows=zeros_missing),
+        wrong("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
+              """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is no number. Put the fill
+              where the pads are, without a product.""", quotes=first_word),
+        wrong("the real tokens taken to stand in front", RIGHT.but(REAL, """
+                  real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,
+              """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand anywhere. The mask says
+              which ones are real."""),
+        wrong("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
+                  'how == "cls"', 'how.startswith("cls")'), POOL,
+              "A word that only begins like one of the three was taken for it. Compare whole words; any other raises ValueError."),
+        wrong("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
+              """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max cls", the empty text
+              is found in every text. Compare whole words."""),
         wrong("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
               """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training
               takes. It raises ValueError."""),
