@@ -1,5 +1,6 @@
 """15.4: weights under foreign names, fused and turned, in another dtype."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call
 
 MAP, FUSED, STRICT = sections("map fused strict")
 SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
-FLOATS = {"weight", "bias", "scale", "shift"}
+REFUSED = "a file that does not fit is refused"
 
 
 def load_mapped(sd: dict[str, Tensor], model: nn.Module) -> None:
@@ -92,6 +93,8 @@ def the_same(*arguments: Any, **options: Any) -> Case:
 
 def what_is_held(case: Case, result: Any) -> Any:
     """The model's weights, and what else became of its parameters, in words that a report can show."""
+    if isinstance(result, dict) and "refused" in result:
+        return {REFUSED: result["refused"]}
     if not isinstance(result, dict) or "weights" not in result:
         return result
     said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory", "frozen": "parameters that do not learn any more"}
@@ -113,7 +116,30 @@ def other_weights(evidence: Evidence) -> str:
 
 
 def _close(got: Any, wanted: Tensor) -> bool:
-    return isinstance(got, Tensor) and got.shape == wanted.shape and torch.allclose(got.double(), wanted.double(), atol=1e-5)
+    alike = isinstance(got, Tensor) and (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    return alike and torch.allclose(got.double(), wanted.double(), atol=1e-5)
+
+
+def wrong_parts(evidence: Evidence) -> set[str]:
+    """The last two words of the names of the parameters that are wrong, such as "key.bias"."""
+    got, wanted = evidence.got["weights"], evidence.expected["weights"]
+    return {".".join(name.split(".")[-2:]) for name, value in wanted.items() if not _close(got.get(name), value)}
+
+
+FUSED_BIASES = {"key.bias", "query.bias", "value.bias"}
+FUSED_PARTS = FUSED_BIASES | {"key.weight", "query.weight", "value.weight"}
+NORMS = {f"{norm}.{kind}" for norm in ("norm", "norm1", "norm2") for kind in ("weight", "bias")}
+
+
+def among(parts: set[str]) -> Callable[[Evidence], bool]:
+    """Whether nothing but some of these parts is wrong."""
+    return lambda evidence: bool(wrong_parts(evidence)) and wrong_parts(evidence) <= parts
+
+
+def as_it_was(evidence: Evidence) -> bool:
+    """Whether nothing at all was written."""
+    start = evidence.arguments[1]["start"]
+    return all(bool((value == start).all()) for value in evidence.got["weights"].values())
 
 
 RIGHT = answer("""
@@ -204,15 +230,12 @@ EXERCISE = Exercise(
         wrong("not turned", RIGHT.but(TURN, "value = value"), FUSED,
               """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
               outputs differ in number, torch stops; a square one goes in as it is, and no error is raised.""", quotes=other_weights),
+        wrong("not turned, cut along the columns", RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"), FUSED,
+              """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
+              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised.""", quotes=other_weights),
         wrong("square matrices not turned", RIGHT.but('if turned and name.endswith(".weight"):', 'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'),
               FUSED, """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table says which ones are
               turned, not their shape.""", quotes=other_weights),
-        wrong("turned to fit", RIGHT.but(TURNED, "turned = True").but(TURN, """
-                  shapes = [p.shape for p in model.parameters()]
-                  if value.shape not in shapes and value.ndim == 2:
-                      value = value.t()"""), FUSED,
-              """Matrices were turned only where they would not have fitted. A square one fits both ways, and so does one whose turned shape
-              another parameter has: the table says which ones are turned, not their shape.""", quotes=other_weights),
         wrong("everything turned", RIGHT.but(TURNED, "turned = True"), FUSED,
               """The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, in the file as
               here.""", quotes=other_weights),
@@ -294,18 +317,18 @@ EXERCISE = Exercise(
         wrong("what is in no line goes by", RIGHT.but(UNKNOWN, "continue"), STRICT,
               """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a part that the
               file's model needs. Leave out what the table says, and refuse anything else."""),
-        wrong("all that does not fit goes by", LAX.but(UNKNOWN, "continue"), STRICT,
-              """A file that lacks an entry, and one that has too many, were both taken without a word. Half a model answers as fluently as a
-              whole one. Refuse both."""),
         wrong("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
               """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole parameter and says
               nothing. Compare the shapes, and refuse what does not fit."""),
-        wrong("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False"), STRICT,
+        wrong("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN, "assert False"), STRICT,
               "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file is loaded without a word."),
         wrong("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
               "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
         wrong("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but('if turned and name.endswith(".weight")', 'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
               "The entries `attn.mask` were refused. They are no weights, and the table says what becomes of them: they are left out."),
+        wrong("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,
+              """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters that are there, and
+              become what these are."""),
         wrong("assigned instead of copied", RIGHT.but("strict=True", "strict=True, assign=True"), MAP,
               """The parameters were replaced by the file's tensors, dtype and all. An optimizer that holds the old ones would train what the
               model does not use any more. Copy the numbers into the parameters that are there."""),
@@ -358,6 +381,35 @@ EXERCISE = Exercise(
                       continue
                   {SKIP}""").but("ours = {}", "for name in [name for name in sd if name.startswith('head.')]:\n        sd.pop(name)\n    ours = {}"), MAP,
                "pop and del take entries out of the dictionary that the caller still needs."),
+        wrong("a copy of the model", RIGHT.but(LOAD, f"""
+                  import copy
+                  model = copy.deepcopy(model)
+                  {LOAD}
+                  return model"""), MAP,
+              """The model that you were given is as it was: the weights went into another one, or nowhere. What comes back is not looked at; the
+              caller's model is to hold them.""", shows=as_it_was),
+        wrong("the fused biases in another order", RIGHT.but(THIRDS, f"""
+                  {THIRDS}
+                  if kind == "bias":
+                      values, keys, queries = value.chunk(3)"""), FUSED,
+              """Only the biases of keys, queries and values are wrong. kqv.bias has the order of the matrix beside it: D numbers of the keys, D of
+              the queries, D of the values.""", quotes=other_weights, shows=among(FUSED_BIASES)),
+        wrong("the fused matrix cut otherwise", RIGHT.but(THIRDS, f"""
+                  {THIRDS}
+                  if kind == "weight":
+                      values, keys, queries = value.chunk(3)"""), FUSED,
+              """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys, then D of the queries, then D
+              of the values, and each third is turned.""", quotes=other_weights, shows=among(FUSED_PARTS)),
+        wrong("norms otherwise", RIGHT.but('ours = {}', 'first = "layers.0.norm1."\n    ours = {}').but(LOAD, """
+                  ours[first + "weight"], ours[first + "bias"] = ours[first + "bias"], ours[first + "weight"]
+                  model.load_state_dict(ours, strict=True)"""), MAP,
+              """Only norms are wrong. ln_1 becomes norm1 and ln_2 norm2 of the same layer; the scale is the weight, which multiplies, and the shift
+              the bias.""", quotes=other_weights, shows=among(NORMS)),
+        wrong("what does not fit goes by", HAND.but("if set(parameters) != set(ours):", "if False:").but(
+                  "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED, "parameter.copy_(ours.get(name, parameter))"), STRICT,
+              """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing, one that is in no line
+              of the table, and one of another shape, which copy_ may repeat until it fits. Refuse each.""",
+              shows=lambda evidence: evidence.got.get(REFUSED) is False),
     ),
     right=(
         right("a table and load_state_dict", RIGHT),
