@@ -21,6 +21,7 @@ from transformer_ref.decoding.own_search import own_beam, own_greedy
 from transformer_ref.device import choose_device
 from transformer_ref.faster import accelerate, top_k
 from transformer_ref.interop.marian import load_marian_folder
+from transformer_ref.interop.own_marian import OwnMarian
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.lines import list_of_lines
@@ -50,14 +51,17 @@ def open_model(
 ) -> Checkpoint:
     """Return the model and the tokenizers that `train` or `learn` left in a folder, or those of a Marian folder.
 
-    code, run_its_code: of a model that a learner wrote, see `load_checkpoint`. Raises what `load_checkpoint` and
-    `load_marian_folder` raise.
+    code, run_its_code: of a model that a learner wrote, see `load_checkpoint`. With a Marian folder the learner's
+    Transformer is given its weights (chapter 15). Raises what `load_checkpoint`, `load_marian_folder` and `OwnMarian`
+    raise, ValueError for run_its_code with a Marian folder, which holds no code.
     """
     if (Path(folder) / "config.json").is_file():
+        if run_its_code:
+            raise ValueError(f"run-its-code: expected a checkpoint that keeps code, got the Marian folder {folder}")
         found = load_marian_folder(folder)
-        return Checkpoint(
-            found.model.to(device), found.source_tokenizer, found.target_tokenizer, {"corpus": str(folder)}
-        )
+        model = found.model if code is None else OwnMarian(code, found.model)
+        notes = {"corpus": str(folder)} | ({} if code is None else {"parts": code.whose()})
+        return Checkpoint(model.to(device), found.source_tokenizer, found.target_tokenizer, notes)
     return load_checkpoint(folder, device, code=code, run_its_code=run_its_code)
 
 

@@ -19,6 +19,7 @@ from autograder.catalogue import (
     ch12_capstone,
     ch13_gpt,
     ch14_vision,
+    ch15_pretrained,
     ch16_efficient,
     own,
 )
@@ -41,6 +42,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = (  # the course's
     ch12_capstone.ASSIGNMENT,
     ch13_gpt.ASSIGNMENT,
     ch14_vision.ASSIGNMENT,
+    ch15_pretrained.ASSIGNMENT,
     ch16_efficient.ASSIGNMENT,
 )
 

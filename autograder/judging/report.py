@@ -202,6 +202,8 @@ def _input(value: Any, drawn: bool) -> str:
         return f"= {_nested(value, ())}" if small else f"of shape {tuple(value.shape)}"
     if isinstance(value, torch.Generator):
         return "= a torch.Generator"
+    if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
+        return f"of {len(value)} entries"
     shown = repr(value)
     shown = shown if len(shown) <= MAX_INPUT else f"{shown[: MAX_INPUT - 3]}..."
     return f"a {type(value).__name__}" if callable(value) else f"= {shown}"

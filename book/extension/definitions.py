@@ -20,8 +20,8 @@ from sphinx.environment import BuildEnvironment
 PAGE = "notation"  # where the glossary stands
 WINDOWS = {"window"}
 FROM_THEN_ON = set(
-    "attention batch bottleneck head id key leak mask norm offset pad position query sampling score shape stride "
-    "temperature".split()
+    "attention batch benchmark bottleneck checkpoint freezing head id key leak mask norm offset pad pipeline position "
+    "query sampling score shape stride temperature".split()
 )
 ONLY_THERE = set("alignment chunk cue hypothesis label memory merge saturation share signature value".split())
 WITHOUT_CHAPTER = 5  # query, key, value and score name no section; chapter 05 is about them

@@ -304,7 +304,7 @@ def test_letters_that_were_asked_at_different_depths_are_refused():
     [
         *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
         *("05_self_attention", "06_multi_head_attention", "07_positional_encoding", "08_masks", "09_blocks"),
-        *("10_training", "11_inference", "12_capstone", "13_gpt", "14_vision", "16_efficient"),
+        *("10_training", "11_inference", "12_capstone", "13_gpt", "14_vision", "15_pretrained", "16_efficient"),
     ],
 )
 def test_a_chapter_has_one_hero_in_two_arrangements(book, chapter):

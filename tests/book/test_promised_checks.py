@@ -167,6 +167,20 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "patchify",
         any_of(*(lambda case, way=way: way * (shapes(case)[0][-1] - shapes(case)[0][-2]) > 0 for way in (1, -1))),
     ),
+    "The check counts what becomes of 20,000 tokens": (
+        "mlm-mask",
+        any_of(lambda case: case.arguments[0].numel() == 20_000),
+    ),
+    "the checks use the same classes": (
+        "freeze-except",
+        any_of(lambda case: case.arguments[0]["layers"] > 0),
+    ),
+    "The check looks at the flags, takes a step with an optimizer that was made before": (
+        "freeze-except",
+        lambda cases: (
+            catalogue.find("freeze-except").stage == "freezing" and any(c.arguments[0]["stale"] for c in cases)
+        ),
+    ),
 }
 ANY_CHECK = (  # said of every check
     "what a check says",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
@@ -92,7 +92,8 @@ def references(model: OwnTransformer, most: int = MOST_READINGS) -> Iterator[Tra
     Raises NotFound where a role is not found, RuntimeError or ValueError for shapes that the package's does not have.
     """
     config = dataclasses.replace(model.config, dropout=0.0)
-    for state in itertools.islice(_readings(model.own, config), most):
+    parameters = {name: parameter.detach().float().cpu() for name, parameter in model.own.named_parameters()}
+    for state in itertools.islice(readings(parameters, config), most):
         reference = Transformer(config).eval()
         reference.load_state_dict(state)
         yield reference
@@ -113,9 +114,12 @@ def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-def _readings(own: nn.Module, config: ModelConfig) -> Iterator[dict[str, Tensor]]:
-    """Yield state dicts of the package's Transformer, the likeliest reading of the learner's parameters first."""
-    parameters = {name: parameter.detach().float().cpu() for name, parameter in own.named_parameters()}
+def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dict[str, Tensor]]:
+    """Yield state dicts of the package's Transformer, the likeliest reading of a learner's parameters first.
+
+    parameters: by their names, in the order in which they were made. What is yielded is made of them by moving numbers
+    alone. Raises what `references` raises.
+    """
     vocabularies = {config.source_vocabulary, config.target_vocabulary}
     tables = {name: each for name, each in parameters.items() if each.dim() == 2 and vocabularies & set(each.shape)}
     layers: dict[str, dict[int, dict[str, Tensor]]] = {}

@@ -1,0 +1,407 @@
+"""15.1: which words are covered, and what stands in their place."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch15_pretrained.shared import Seen, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from transformer_ref.beyond import pretrained
+
+MLM, EIGHTY = sections("mlm eighty")
+UNCOUNTED = -100
+ROWS, LENGTH = 400, 50  # of the tables whose shares are looked at; half of their words are chosen
+CHANCE = 0.045  # six times as much as such a share differs by chance
+SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
+FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
+COVERED, STAYED, OTHER = "share of the chosen that the mask covers", "share of the chosen that stays", "share of the chosen that becomes another word"
+CHOSEN, BY_SENTENCE, BY_PLACE = "share of the words that is chosen", "one draw decides for many words of a sentence", "one draw decides for a place in many sentences"
+FATES, WORDS, TWINS = "one fate for many words of a sentence", "ordinary words that never come as another word", "share of the other words that equal the one before"
+AT_SPECIALS = "labels of the specials"
+SPECIAL, UNCHOSEN, LABELS = "share of the specials that is chosen or changed", "share of the words that change and are not chosen", "share of the labels that are not the word that stood there"
+BEYOND, ALL, NONE = "ids that the vocabulary does not have", "every word is chosen", "no word is chosen"
+
+
+def mlm_mask(
+    ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, specials: list[int]
+) -> tuple[Tensor, Tensor]:
+    """What the model reads, and the words to be guessed."""
+    inputs, labels = pretrained.mlm_mask(ids, p, g, mask_id, V, specials)
+    return inputs, labels
+
+
+def what_happened(case: Case, result: Any) -> Any:
+    """Shares of what became of the tokens; in small tables, only what chance has no part in."""
+    ids, _, _, mask_id, V, specials = case.arguments
+    form = _form(result, ids)
+    inputs, labels = result if form == RIGHT_FORM else (ids, torch.full_like(ids, UNCOUNTED))
+    special = torch.isin(ids, torch.tensor(specials, dtype=ids.dtype))
+    asked, changed = labels != UNCOUNTED, inputs != ids
+    chosen = asked & ~special
+    found: dict[str, Any] = {
+        FORM: form,
+        AT_SPECIALS: sorted(set(labels[special].tolist()))[:3],
+        SPECIAL: _share(special & (asked | changed), special),
+        LABELS: _share(chosen & (labels != ids), chosen),
+        UNCHOSEN: _share(~special & changed & ~asked, ~special & ~asked),
+        BEYOND: sorted(set(inputs[(inputs < 0) | (inputs >= V)].tolist()))[:5],
+    }
+    if ids.numel() < SMALL:
+        found |= {what: found[what] > 0 for what in (SPECIAL, LABELS, UNCHOSEN)}
+        found |= {ALL: bool((chosen | special).all()), NONE: not bool(chosen.any())}
+    else:
+        covered, stayed = chosen & (inputs == mask_id), chosen & (inputs == ids)
+        other = chosen & ~covered & ~stayed
+        found |= {CHOSEN: _share(chosen, ~special), COVERED: _share(covered, chosen), OTHER: _share(other, chosen), STAYED: _share(stayed, chosen)}
+        found |= {BY_SENTENCE: _shared(chosen, ~special, 1), BY_PLACE: _shared(chosen, ~special, 0), FATES: _shared(covered, chosen, 1)}
+        followed = other[:, :-1].any() if other.shape[1] > 1 else False
+        came = inputs[other]
+        found[TWINS] = float((came[1:] == came[:-1]).double().mean()) if followed and len(came) > 1 else 0.0
+        enough = len(came) > 15 * V
+        found[WORDS] = len(set(range(V)) - {mask_id, *specials} - set(came.tolist())) if enough else 0
+    return Seen(found, {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {})
+
+
+def _form(result: Any, ids: Tensor) -> str:
+    """What came back, in words."""
+    if not isinstance(result, (tuple, list)):
+        return "one table" if isinstance(result, Tensor) else "no table"
+    if len(result) != 2:
+        return f"{len(result)} things"
+    for name, table in zip(("inputs", "labels"), result, strict=True):
+        if not isinstance(table, Tensor):
+            return f"{name} that are no tensor"
+        if table.shape != ids.shape:
+            return f"{name} of shape {tuple(table.shape)}"
+        if table.dtype != ids.dtype:
+            return f"{name} of dtype {str(table.dtype).removeprefix('torch.')}"
+    return RIGHT_FORM
+
+
+def _share(some: Tensor, of: Tensor) -> float:
+    return float(some.sum() / of.sum()) if bool(of.any()) else 0.0
+
+
+def _shared(some: Tensor, of: Tensor, axis: int) -> bool:
+    """Whether the shares along an axis lie farther apart than independent draws let them.
+
+    Their squared distances from the mean, in units of what chance gives, are 1 on average; twice that never comes by chance here.
+    """
+    sizes, share = of.sum(axis).double(), _share(some, of)
+    if not 0 < share < 1 or of.shape[1 - axis] < 2:
+        return False
+    kept = sizes > 0
+    away = (some.sum(axis)[kept] / sizes[kept] - share).square() * sizes[kept] / (share * (1 - share))
+    return bool(away.mean() > 2.5)
+
+
+def inputs(
+    g: torch.Generator, p: float, B: int = ROWS, T: int = LENGTH, V: int = 40, mask_id: int = 2, specials: tuple[int, ...] = (0, 2, 1),
+) -> Case:  # fmt: skip
+    """Sentences that begin with a special and end in pads, of ordinary words that repeat."""
+    words = torch.tensor([token for token in range(V) if token not in specials and token != mask_id])
+    ids = words[torch.randint(2 * len(words) // 3, (B, T), generator=g)]  # the last third comes from the vocabulary alone
+    if specials:
+        lengths = torch.randint(max(T // 2, 1), T + 1, (B,), generator=g)
+        lengths[-1] = T
+        ids = ids.masked_fill(torch.arange(T) >= lengths[:, None], specials[0])
+        if T > 2:
+            ids[:, 0] = specials[-1] if specials[-1] != mask_id else specials[0]
+            ids[: B // 2, T // 3] = next(special for special in specials if special != mask_id)
+    return Case((ids, p, _generator(g), mask_id, V, list(specials)))
+
+
+def _generator(g: torch.Generator) -> torch.Generator:
+    return torch.Generator().manual_seed(int(torch.randint(1 << 40, (), generator=g)))
+
+
+def by_hand(p: float) -> Case:
+    """Two sentences, of four words and of two."""
+    ids = torch.tensor([[1, 7, 4, 9, 5], [1, 8, 4, 0, 0]])
+    return Case((ids, p, torch.Generator().manual_seed(15), 2, 12, [0, 2, 1]))
+
+
+def many() -> Case:
+    """The same table for everybody."""
+    return inputs(torch.Generator().manual_seed(15), 0.92)
+
+
+def shares(evidence: Evidence) -> str:
+    """What became of the chosen words."""
+    got = evidence.got
+    if not isinstance(got, dict) or COVERED not in got:
+        return ""
+    return (f"Of the words, {got[CHOSEN]:.0%} were chosen (p = {evidence.arguments[1]}). Of those, {got[COVERED]:.0%} became the mask, {got[OTHER]:.0%} another "
+            f"word, and {got[STAYED]:.0%} stayed.")  # fmt: skip
+
+
+def tables(evidence: Evidence) -> str:
+    """The first sentence's ids, inputs and labels."""
+    if not isinstance(evidence.got, Seen) or not evidence.got.told:
+        return ""
+    rows = [evidence.arguments[0][0], evidence.got.told["inputs"][0], evidence.got.told["labels"][0]]
+    ids, read, labels = (" ".join(map(str, row[:6].tolist())) + (" ..." if len(row) > 6 else "") for row in rows)
+    return f"Your first row of ids {ids} became inputs {read} and labels {labels}."
+
+
+def near(evidence: Evidence, *shares: str) -> bool:
+    """Whether these shares are as they should be."""
+    return all(what in evidence.got and abs(evidence.got[what] - evidence.expected[what]) <= CHANCE for what in shares)
+
+
+def only_covered(evidence: Evidence) -> bool:
+    """Whether there are labels where the mask stands and nowhere else, though other words changed."""
+    inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
+    covered = inputs == evidence.arguments[3]
+    changed = (inputs != evidence.arguments[0]) & ~covered
+    return bool(((labels != UNCOUNTED) == covered).all()) and bool(changed.any()) and bool(covered.any())
+
+
+RIGHT = answer("""
+    def mlm_mask(ids, p, g, mask_id, V, specials):
+        special = torch.zeros_like(ids, dtype=torch.bool)
+        for s in specials:
+            special = special | (ids == s)
+        chosen = torch.rand(ids.shape, generator=g) < p
+        chosen = chosen & ~special
+        labels = torch.where(chosen, ids, -100)
+        fate = torch.rand(ids.shape, generator=g)
+        other = torch.randint(V, ids.shape, generator=g)
+        inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)
+        inputs = torch.where(chosen & (fate >= 0.9), other, inputs)
+        return inputs, labels
+""")
+DRAWN, REAL = "chosen = torch.rand(ids.shape, generator=g) < p", "chosen = chosen & ~special"
+LABELED, FATE = "labels = torch.where(chosen, ids, -100)", "fate = torch.rand(ids.shape, generator=g)"
+COVER, SWAP = "inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)", "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
+RANDOM, RETURN = "other = torch.randint(V, ids.shape, generator=g)", "return inputs, labels"
+FOUND = "special = special | (ids == s)"
+AMONG = {"atol": CHANCE, "rtol": 0.0}
+
+EXERCISE = Exercise(
+    id="mlm-mask", number="15.1", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    reference=mlm_mask, reads=what_happened, section=MLM, seconds=60.0,
+    omits={"precision": "ids are whole numbers, and shares are compared as far as chance allows"},
+    probes=(
+        visible("p = 1, two sentences", by_hand(1.0)),
+        visible("p = 0.92, 20,000 tokens", many(), **AMONG),
+        hidden("p = 0.15", inputs, 0.15, says="p: each word's own chance", **AMONG),
+        hidden("p = 0.5, drawn with g", inputs, 0.5, also={"generator"}, says="drawn with the generator g alone", **AMONG),
+        hidden("p = 1", inputs, 1.0, says="from 0 to 1", **AMONG),
+        hidden("p = 0", inputs, 0.0, 3, 5, says="from 0 to 1"),
+        hidden("other ids", inputs, 0.5, ROWS, LENGTH, 30, 29, (5, 11, 29), says="any ids", **AMONG),
+        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 30, 7, (3, 0), says="need not be one of them", **AMONG),
+        hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), says="may be empty", **AMONG),
+        hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),
+        hidden("one sentence", inputs, 0.5, 1, 20_000, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),
+        second_call(inputs, 0.5, **AMONG),
+    ),
+    wrong=(
+        wrong("specials chosen", RIGHT.without(REAL), MLM,
+              """Specials were chosen too: the model is asked to guess pads and the tokens that frame a sentence. Nothing can be learned there; leave
+              them out before anything else is decided.""", quotes=tables),
+        wrong("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
+              "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.", quotes=tables),
+        wrong("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
+              "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
+        wrong("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
+              "The ids 0, 1 and 2 were left out whatever `specials` says. It is the last argument, and its ids may be any."),
+        wrong("specials covered, but not asked", RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
+              "Specials have no label, but the mask or another word stands in their place. Leave them out of both.", quotes=tables),
+        wrong("the loss on everything", RIGHT.but(LABELED, "labels = ids.clone()"), EIGHTY,
+              """Every token has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
+              asked; everywhere else stands -100.""", quotes=tables),
+        wrong("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
+              """Every word has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
+              asked; everywhere else stands -100.""", quotes=shares),
+        wrong("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
+                  labels = torch.where(chosen & (inputs != ids), ids, -100)
+                  return inputs, labels"""), EIGHTY,
+              """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model
+              must not know that what it sees is right.""", quotes=shares),
+        wrong("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
+                  labels = torch.where(chosen, inputs, -100)
+                  return inputs, labels"""), EIGHTY,
+              "The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the word that was covered.",
+              quotes=tables),
+        wrong("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"), EIGHTY,
+              "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.", quotes=tables),
+        wrong("pad instead of -100", RIGHT.but("-100", "0"), EIGHTY,
+              "Where nothing is asked stands 0, which is an id. -100 is what torch's cross-entropy passes over.", quotes=tables),
+        wrong("-1 instead of -100", RIGHT.but("-100", "-1"), EIGHTY,
+              "Where nothing is asked stands -1. torch's cross-entropy passes over -100, and stops at -1.", quotes=tables),
+        wrong("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
+              "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.", quotes=tables),
+        wrong("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
+              """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at a word that it
+              sees: 80 % become the mask, 10 % another word, 10 % stay.""", quotes=shares),
+        wrong("none stays", RIGHT.but("fate >= 0.9", "fate >= 0.8"), EIGHTY,
+              "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % stay as they are.", quotes=shares),
+        wrong("none becomes another", RIGHT.without(SWAP), EIGHTY,
+              """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words: 10 % become another
+              word, drawn from the vocabulary, and 10 % stay.""", quotes=shares),
+        wrong("80 and 10 exchanged", RIGHT.but("fate < 0.8", "fate < 0.1").but("fate >= 0.9", "fate >= 0.2"), EIGHTY,
+              "80 % of the chosen words became another word, and 10 % the mask. It is the other way round.", quotes=shares),
+        wrong("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
+              "80 % of the chosen words stay as they are. 80 % become the mask.", quotes=shares),
+        wrong("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
+              "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out what was chosen.",
+              quotes=shares),
+        wrong("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
+              """Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only chosen words change.""",
+              quotes=shares),
+        wrong("one draw for both", RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"), EIGHTY,
+              """One random number decided both whether a word is chosen and what becomes of it. Among those below p nearly all are below
+              .8 too. Draw once more for the second question.""", quotes=shares),
+        wrong("one draw for each sentence", RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
+              """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there is nothing to guess from.
+              Each word has a draw of its own.""", quotes=shares),
+        wrong("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
+              """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table
+              as large as ids.""", quotes=shares),
+        wrong("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
+              "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own."),
+        wrong("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
+              "All replaced words became one and the same. Draw another word for each.", quotes=tables),
+        wrong("one other word for each sentence", RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
+              "All replaced words of a sentence became one and the same. Draw another word for each."),
+        wrong("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
+              "The other words were taken from the sentence itself. They are drawn from all V ids."),
+        wrong("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
+              "Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.",
+              shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
+        wrong("two draws for one fate", RIGHT.but("chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
+              """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and 18 % stay. One draw decides
+              between all three, so that 80, 10 and 10 % add up.""", quotes=shares),
+        wrong("only covered words are asked", RIGHT.but(RETURN, """
+                  labels = torch.where(inputs == mask_id, ids, -100)
+                  return inputs, labels"""), EIGHTY,
+              """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked too: the model must not
+              know that what it sees is right.""", shows=only_covered),
+        wrong("ids from 1 to V", RIGHT.but("torch.randint(V, ids.shape, generator=g)", "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
+              "Some of the other words have the id V, which the vocabulary does not have: ids run from 0 to V - 1.", quotes=tables),
+        wrong("exactly so many", RIGHT.but(DRAWN, """
+                  wanted = int(p * ids.shape[1])
+                  chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""), MLM,
+              """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever asked. Each word is
+              chosen by itself, with probability p."""),
+        wrong("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
+              "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p.", quotes=shares),
+        wrong("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
+              "15 % of the words were chosen whatever p is. It is the second argument.", quotes=shares),
+        wrong("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
+              "p was asked twice, so only p times p of the words were chosen.", quotes=shares),
+        wrong("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
+              "Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth argument.", quotes=tables),
+        wrong("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
+                  "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)", "torch.randint(V, ids.shape)"), MLM,
+              """The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the
+              same g."""),
+        wrong("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
+              "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
+        wrong("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
+              "Only one table came back. Two are wanted: what the model reads, and the labels."),
+        wrong("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
+              "The second result says *where* words were chosen. The labels are wanted: the word that stood there, and -100 elsewhere."),
+        wrong("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
+              "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be read with a fraction."),
+        in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
+                 "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and the labels that share it."),
+        wrong("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
+              "Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.", quotes=shares,
+              shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
+        wrong("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
+              "The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others.", quotes=shares,
+              shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
+        wrong("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
+              "Both tables have the dtype of ids, long: an embedding and a loss ask for that.", shows=lambda evidence: " of dtype " in evidence.got[FORM]),
+    ),
+    right=(
+        right("three tables", RIGHT),
+        right("word by word", """
+            def mlm_mask(ids, p, g, mask_id, V, specials):
+                def u():
+                    return torch.rand(1, generator=g).item()
+                inputs, labels = ids.tolist(), [[-100] * len(row) for row in ids]
+                for b, row in enumerate(ids.tolist()):
+                    for t, word in enumerate(row):
+                        if word in specials or u() >= p:
+                            continue
+                        labels[b][t] = word
+                        fate = u()
+                        if fate < 0.8:
+                            inputs[b][t] = mask_id
+                        elif fate < 0.9:
+                            inputs[b][t] = int(torch.randint(0, V, (), generator=g))
+                return torch.tensor(inputs), torch.tensor(labels)
+        """),
+        right("a classifier of fates", """
+            def mlm_mask(ids, p, g, mask_id, V, specials):
+                words = ~torch.isin(ids, torch.tensor(specials, dtype=torch.long))
+                chosen = torch.bernoulli(torch.full(ids.shape, float(p)), generator=g).bool() & words
+                where = chosen.nonzero()
+                kinds = torch.multinomial(torch.tensor([0.8, 0.1, 0.1]), max(len(where), 1), replacement=True, generator=g)[:len(where)]
+                x, y = ids.clone(), torch.full_like(ids, -100)
+                y[chosen] = ids[chosen]
+                covered = where[kinds == 0]
+                x[covered[:, 0], covered[:, 1]] = mask_id
+                swapped = where[kinds == 1]
+                x[swapped[:, 0], swapped[:, 1]] = torch.randint(V, (len(swapped),), generator=g)
+                return x, y
+        """),
+        right("half of what is left, as libraries do", """
+            def mlm_mask(ids, p, g, mask_id, V, specials):
+                labels = ids.clone()
+                chances = torch.full(labels.shape, p)
+                for s in specials:
+                    chances.masked_fill_(ids == s, 0.0)
+                masked = torch.bernoulli(chances, generator=g).bool()
+                labels[~masked] = -100
+                out = ids.clone()
+                replaced = torch.bernoulli(torch.full(labels.shape, 0.8), generator=g).bool() & masked
+                out[replaced] = mask_id
+                random = torch.bernoulli(torch.full(labels.shape, 0.5), generator=g).bool() & masked & ~replaced
+                words = torch.randint(V, labels.shape, dtype=torch.long, generator=g)
+                out[random] = words[random]
+                return out, labels
+        """),
+        right("one number for both questions, stretched", """
+            def mlm_mask(ids, p, g, mask_id, V, specials):
+                u = torch.rand(ids.shape, generator=g, dtype=torch.float64)
+                usual = torch.ones_like(ids, dtype=torch.bool)
+                for s in specials:
+                    usual &= ids.ne(s)
+                ordinary = [v for v in range(V) if v not in specials]
+                other = torch.tensor(ordinary)[torch.randint(len(ordinary), ids.shape, generator=g)]
+                x = torch.where(usual & (u < 0.8 * p), torch.full_like(ids, mask_id), ids)
+                x = torch.where(usual & (u >= 0.8 * p) & (u < 0.9 * p), other, x)
+                return [x, torch.where(usual & (u < p), ids, torch.full_like(ids, -100))]
+        """),
+        right("a NamedTuple", """
+            from typing import NamedTuple
+
+            class Batch(NamedTuple):
+                inputs: torch.Tensor
+                labels: torch.Tensor
+
+            def mlm_mask(ids, p, g, mask_id, V, specials):
+                chosen = (torch.rand(*ids.size(), generator=g) < p)
+                chosen &= torch.stack([ids != s for s in specials] + [torch.ones_like(ids).bool()]).all(0)
+                dice = torch.randint(10, ids.shape, generator=g)
+                noise = torch.randint(high=V, size=ids.shape, generator=g)
+                seen = ids.masked_fill(chosen & (dice < 8), mask_id)
+                seen = torch.where(chosen & (dice == 8), noise, seen)
+                return Batch(seen, ids.masked_fill(~chosen, -100))
+        """),
+    ),
+    hints=(
+        "three questions, one after the other: may this word be chosen at all, is it chosen, and what becomes of it?",
+        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of fates from 0 to 1, one of other words.",
+        "chosen: ordinary, and a draw below p. labels: the id where chosen, else -100. A second draw: below .8 the mask, from .8 to .9 "
+        "another id drawn from 0 to V - 1, else the word itself.",
+    ),
+)  # fmt: skip
+

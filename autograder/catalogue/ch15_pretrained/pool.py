@@ -1,0 +1,329 @@
+"""15.2: one vector for a sentence."""
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch15_pretrained.shared import sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, turned, usual_probes, visible
+from autograder.catalogue.quotes import row, sizes
+from transformer_ref.beyond.pretrained import pool
+
+(POOL,) = sections("pool")
+BY_HAND = torch.tensor([
+    [[1.0, -4.0, 3.0], [3.0, -2.0, 1.0], [2.0, -6.0, -1.0], [9.0, 9.0, 9.0]],
+    [[4.0, -1.0, 0.0], [2.0, -3.0, -2.0], [9.0, -9.0, 9.0], [9.0, -9.0, 9.0]],
+])  # fmt: skip
+MASK = torch.tensor([[True, True, True, False], [True, True, False, False]])
+WAYS = ("mean", "max", "cls")
+
+
+def by_hand(how: str) -> Case:
+    """Two sentences, of three tokens and of two."""
+    return Case((BY_HAND.clone(), MASK.clone(), how), labels=("0", "1"))
+
+
+def inputs(
+    g: torch.Generator, B: int, T: int, D: int, how: str, dtype: torch.dtype = torch.float32, at: float = 0.0,
+    holes: bool = False, empty: bool = False,
+) -> Case:  # fmt: skip
+    """Sentences of different lengths; the pads' vectors are larger than the others. Position 0 is a real token.
+
+    holes: pads may stand anywhere after it; empty: the first sentence has no real token.
+    """
+    h = normal(g, B, T, D, dtype=torch.float64)
+    lengths = torch.randint(1, T + 1, (B,), generator=g)
+    lengths[0] = max(T - 1, 1)
+    mask = torch.arange(T) < lengths[:, None]  # (batch, length)
+    if holes:
+        mask = torch.rand(B, T, generator=g) < 0.5
+    mask[:, 0] = True
+    if empty:
+        mask[0] = False
+    h = torch.where(mask[..., None], h, 2.5 * h + 1.5)
+    return Case(((h + at).to(dtype), mask, how))
+
+
+def far_and_turned(g: torch.Generator) -> Case:
+    """Large numbers that lie in memory as after a transpose."""
+    case = inputs(g, 3, 5, 4, "mean", torch.float64, FAR)
+    return Case((turned(case.arguments[0]), *case.arguments[1:]))
+
+
+def zeros_missing(evidence: Evidence) -> bool:
+    """Whether a sentence of pads alone has no zeros, and all others are right."""
+    alone = ~evidence.arguments[1].any(dim=1)
+    got, wanted = evidence.got.double(), evidence.expected.double()
+    return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone], rtol=1e-4)
+
+
+def first_word(evidence: Evidence) -> str:
+    """The first sentence's vector, as it is and as it should be; of another shape, both shapes."""
+    got, wanted = evidence.got, evidence.expected
+    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
+        return ""
+    if got.shape != wanted.shape:
+        return sizes(evidence)
+    far = (~torch.isclose(got.to(wanted.dtype), wanted)).any(-1)
+    place = int(far.int().argmax())
+    return f'With how = "{evidence.arguments[2]}", your vector of sentence {place} is {row(got[place])}; it should be {row(wanted[place])}.'
+
+
+RIGHT = answer("""
+    def pool(h, mask, how):
+        real = mask.unsqueeze(-1)
+        if how == "mean":
+            total = (h * real).sum(dim=1)
+            count = real.sum(dim=1).clamp(min=1)
+            return total / count
+        if how == "max":
+            hidden = h.masked_fill(~real, float("-inf"))
+            largest = hidden.max(dim=1).values
+            return largest.masked_fill(~real.any(dim=1), 0.0)
+        if how == "cls":
+            return h[:, 0]
+        raise ValueError("how: expected mean, cls or max")
+""")
+TOTAL, COUNT = "total = (h * real).sum(dim=1)", "count = real.sum(dim=1).clamp(min=1)"
+MEAN = "return total / count"
+HIDDEN, LARGEST = 'hidden = h.masked_fill(~real, float("-inf"))', "largest = hidden.max(dim=1).values"
+BIGGEST, CLS = "return largest.masked_fill(~real.any(dim=1), 0.0)", "return h[:, 0]"
+REAL, REFUSED = "real = mask.unsqueeze(-1)", 'raise ValueError("how: expected mean, cls or max")'
+
+EXERCISE = Exercise(
+    id="pool", number="15.2", difficulty=1, minutes=15, visible_points=1, hidden_points=4,
+    reference=pool, section=POOL,
+    probes=(
+        visible("by hand: mean", by_hand("mean")),
+        visible("by hand: max", by_hand("max")),
+        visible("by hand: cls", by_hand("cls")),
+        visible("another word", by_hand("sum")),
+        *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"), floats=False),
+        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, says=PROMISED),  # a count of 1 + 1e-8 is right too
+        hidden("max of other sizes", inputs, 3, 7, 4, "max", says=PROMISED),
+        hidden("cls of other sizes", inputs, 4, 3, 5, "cls", says=PROMISED),
+        hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0, says=PROMISED),
+        hidden("max of one token", inputs, 1, 1, 3, "max", says=PROMISED),
+        hidden("cls of one token", inputs, 1, 1, 3, "cls", says=PROMISED),
+        hidden("gradients of max", inputs, 3, 5, 4, "max", torch.float64, also=GRADIENTS, says=PROMISED),
+        hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, also=GRADIENTS, says=PROMISED),
+        hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True, says="Pads may stand anywhere after position 0"),
+        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, says="Pads may stand anywhere after position 0"),
+        hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True, says="A sentence of pads alone gives zeros"),
+        hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True, says="A sentence of pads alone gives zeros"),
+        hidden("an empty word", inputs, 2, 3, 4, "", says="Any other word raises ValueError"),
+        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax", says="Any other word raises ValueError"),
+    ),
+    wrong=(
+        wrong("pads averaged", RIGHT.but(TOTAL, "total = h.sum(dim=1)").but(COUNT, "count = h.shape[1]"), POOL,
+              """The pads went into the mean, so a sentence's vector depends on how long the longest sentence of its batch is. Only real
+              tokens count.""", quotes=first_word),
+        wrong("divided by the whole length", RIGHT.but(COUNT, "count = h.shape[1]"), POOL,
+              """The pads were left out of the sum and still counted when it was divided, so short sentences have short vectors. Divide by how
+              many tokens are real.""", quotes=first_word),
+        wrong("pads in the sum", RIGHT.but("(h * real).sum", "h.sum"), POOL,
+              "The pads' vectors are in the sum, though only the real tokens were counted. Their vectors are not zero: hide them first.",
+              quotes=first_word),
+        wrong("divided by the real tokens of the batch", RIGHT.but(COUNT, "count = real.sum().clamp(min=1)"), POOL,
+              "Each sum was divided by the real tokens of *all* sentences. Every sentence is divided by its own count.", quotes=first_word),
+        wrong("the mean of the batch", RIGHT.but(MEAN, "return (total.sum(0) / count.sum(0)).expand(len(h), -1)"), POOL,
+              "All sentences got one and the same vector, the mean over the batch. Each sentence has its own.", quotes=first_word),
+        wrong("not divided", RIGHT.but(MEAN, "return total"), POOL,
+              "This is the sum of the real tokens, not their mean: longer sentences have longer vectors.", quotes=first_word),
+        wrong("one too many in the count", RIGHT.but("clamp(min=1)", "clamp(min=1) + 1"), POOL,
+              """The count is one too large. If the 1 is there to keep 0 from being divided by, it is in the way of all others: raise only counts
+              of 0 to 1.""", quotes=first_word),
+        wrong("the first token left out", RIGHT.but(TOTAL, "total = (h * real)[:, 1:].sum(dim=1)").but(COUNT, "count = real[:, 1:].sum(dim=1).clamp(min=1)"), POOL,
+              "The token at position 0 is missing from the mean. It is a real token like the others.", quotes=first_word),
+        wrong("the inverted mask", RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL,
+              "The pads were kept and the words left out. True marks a *real* token.", quotes=first_word),
+        wrong("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
+              "A pad won: its vector took part in the maximum. Pads must lose against everything.", quotes=first_word),
+        wrong("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
+              """The pads were set to 0, and where all words are negative a 0 wins. What is to lose a maximum has to lie below everything.""",
+              quotes=first_word),
+        wrong("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
+              """The pads were set to a number that is low, but not below everything: your fill wins where the words' numbers are lower
+              still. Minus infinity loses against all."""),
+        wrong("the max over features", RIGHT.but(LARGEST, "largest = hidden.max(dim=-1).values").but(BIGGEST, "return largest"), POOL,
+              "The largest feature of each *token* was taken. One vector for the sentence: each feature by itself, over the tokens.",
+              quotes=first_word),
+        wrong("the mean over features", RIGHT.but(TOTAL, "total = (h * real).sum(dim=-1)").but(COUNT, "count = h.shape[-1]"), POOL,
+              "The features of each *token* were averaged. One vector for the sentence: each feature by itself, over the tokens.",
+              quotes=first_word),
+        wrong("places instead of values", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
+              "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
+        wrong("values and places", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
+              "Two tensors came back for max: torch's max along an axis gives values and their places. The values are wanted."),
+        wrong("the largest size", RIGHT.but(LARGEST, """
+                  where = h.abs().masked_fill(~real, -1.0).argmax(dim=1, keepdim=True)
+                  largest = h.gather(1, where).squeeze(1)"""), POOL,
+              "The number that is farthest from 0 was taken, whatever its sign. -6 is less than -2.", quotes=first_word),
+        wrong("the largest token", RIGHT.but(LARGEST, """
+                  where = h.norm(dim=-1).masked_fill(~mask, -1.0).argmax(dim=1)
+                  largest = h[torch.arange(len(h)), where]"""), POOL,
+              "One token was chosen, the longest vector, with all its features. Each feature has a maximum of its own.", quotes=first_word),
+        wrong("the least", RIGHT.but('float("-inf")', 'float("inf")').but("hidden.max", "hidden.min"), POOL,
+              "These are the smallest numbers, not the largest.", quotes=first_word),
+        wrong("the first token left out of the max", RIGHT.but("hidden.max(dim=1)", "hidden[:, min(1, h.shape[1] - 1):].max(dim=1)").but(
+                  BIGGEST, "return torch.where(largest.isinf(), h[:, 0], largest).masked_fill(~real.any(dim=1), 0.0)"), POOL,
+              "The token at position 0 is missing from the maximum. It is a real token like the others.", quotes=first_word),
+        wrong("cls is the last", RIGHT.but("h[:, 0]", "h[:, -1]"), POOL,
+              """The last position was taken, which in most sentences is a pad. The class token stands first, at position 0.""", quotes=first_word),
+        wrong("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"), POOL,
+              """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the others. Here the class
+              token stands first, at position 0.""", quotes=first_word),
+        wrong("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
+              "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along the second.", quotes=first_word),
+        wrong("cls is the first feature", RIGHT.but("h[:, 0]", "h[..., 0]"), POOL,
+              "The first *feature* of every token came back. The class token is the first along the second axis, with all its features.",
+              quotes=first_word),
+        wrong("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
+              "Position 1 was taken. Python counts from 0, and the class token stands first.", quotes=first_word),
+        wrong("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
+              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D).",
+              quotes=first_word),
+        wrong("an axis kept, max", RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
+              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D).",
+              quotes=first_word),
+        wrong("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
+              """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A batch of vectors has
+              the shape (B, D).""", quotes=first_word),
+        wrong("an axis kept", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
+                  BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"), POOL,
+              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D).",
+              quotes=first_word),
+        wrong("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
+                  BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS, "return F.normalize(h[:, 0], dim=-1)"), POOL,
+              "The vectors were brought to length 1. That helps where cosines are taken later; here they come back as they are.", quotes=first_word),
+        wrong("the mean brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)"), POOL,
+              "The mean was brought to length 1. That helps where cosines are taken later; here it comes back as it is.", quotes=first_word),
+        wrong("NaN for pads alone", RIGHT.but(".clamp(min=1)", ""), POOL,
+              """A sentence without a real token ended in 0 divided by 0, and one NaN spoils the loss of the whole batch. Its vector is zeros:
+              keep the count from being 0."""),
+        wrong("minus infinity for pads alone", RIGHT.but(BIGGEST, "return largest"), POOL,
+              """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence without a real token has
+              zeros.""", shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
+        wrong("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
+              """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such number spoils the loss
+              of the whole batch. Its vector is zeros.""", shows=zeros_missing),
+        wrong("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
+              """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is no number. Put the fill
+              where the pads are, without a product.""", quotes=first_word),
+        wrong("the real tokens taken to stand in front", RIGHT.but(REAL, """
+                  real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,
+              """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand anywhere. The mask says
+              which ones are real."""),
+        wrong("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
+                  'how == "cls"', 'how.startswith("cls")'), POOL,
+              "A word that only begins like one of the three was taken for it. Compare whole words; any other raises ValueError."),
+        wrong("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
+              """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max cls", the empty text
+              is found in every text. Compare whole words."""),
+        wrong("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
+              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training
+              takes. It raises ValueError."""),
+        wrong("another word taken for the mean", RIGHT.but('how == "mean"', 'how not in ("max", "cls")'), POOL,
+              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training
+              takes. It raises ValueError."""),
+        wrong("another word taken for max", RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL,
+              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training
+              takes. It raises ValueError."""),
+        wrong("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
+              "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
+        wrong("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
+              "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
+        wrong("a dictionary of three", """
+            def pool(h, mask, how):
+                real = mask.unsqueeze(-1)
+                ways = {
+                    "mean": (h * real).sum(1) / real.sum(1).clamp(min=1),
+                    "max": h.masked_fill(~real, float("-inf")).amax(1).masked_fill(~real.any(1), 0.0),
+                    "cls": h[:, 0],
+                }
+                return ways[how]
+        """, POOL, "For a word that is none of the three your code stops with KeyError, by accident. ValueError is asked for."),
+        wrong("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
+                  HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
+              "Mean and max were mixed for max. One of the three at a time, as how says.", quotes=first_word),
+        *usual_mistakes(RIGHT, arguments="h", detached=POOL, float32=POOL, single=POOL, squeezed=POOL),
+        in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
+        wrong("always float64", RIGHT.ending_in(".double()"), POOL,
+              "float64 came back for every input. The result keeps the dtype of h."),
+    ),
+    right=(
+        right("a product and a fill", RIGHT),
+        right("sentence by sentence", """
+            def pool(h, mask, how):
+                if how not in ("mean", "cls", "max"):
+                    raise ValueError(f"how = {how}")
+                rows = []
+                for tokens, real in zip(h, mask):
+                    kept = tokens[real]
+                    if how == "cls":
+                        rows.append(tokens[0])
+                    elif len(kept) == 0:
+                        rows.append(torch.zeros_like(tokens[0]))
+                    elif how == "mean":
+                        rows.append(kept.mean(dim=0))
+                    else:
+                        rows.append(kept.max(dim=0).values)
+                return torch.stack(rows)
+        """),
+        right("shares of attention", """
+            def pool(x, m, kind):
+                m = m.to(x.dtype)
+                def mean():
+                    shares = m / m.sum(1, keepdim=True).clamp(min=1)
+                    return torch.einsum("bt,btd->bd", shares, x)
+                def largest():
+                    low = torch.finfo(x.dtype).min
+                    top = torch.where(m.bool()[:, :, None], x, torch.full_like(x, low)).amax(1)
+                    return torch.where(m.any(1)[:, None], top, torch.zeros_like(top))
+                def first():
+                    return x.select(1, 0)
+                if kind == "mean": return mean()
+                if kind == "max": return largest()
+                if kind == "cls": return first()
+                raise ValueError(kind)
+        """),
+        right("nan_to_num at the end", """
+            class UnknownPooling(ValueError):
+                pass
+
+            def pool(h, mask, how):
+                match how:
+                    case "cls":
+                        return h[:, 0, :].clone()
+                    case "mean":
+                        n = mask.sum(-1, keepdim=True)
+                        return torch.nan_to_num(torch.where(mask[..., None], h, 0.0).sum(-2) / torch.where(n == 0, 1, n))
+                    case "max":
+                        out = h.masked_fill(mask.logical_not().unsqueeze(2), -torch.inf).max(1)[0]
+                        return torch.where(torch.isneginf(out), torch.zeros_like(out), out)
+                    case _:
+                        raise UnknownPooling(how)
+        """),
+        right("sorted", """
+            def pool(h, mask, how):
+                B, T, D = h.shape
+                lengths = mask.sum(1)
+                if how == "max":
+                    ordered = h.masked_fill(~mask[:, :, None], float("-inf")).sort(dim=1, descending=True).values
+                    return torch.where((lengths > 0)[:, None], ordered[:, 0], 0.0)
+                elif how == "mean":
+                    weights = mask.type_as(h).view(B, 1, T)
+                    return torch.bmm(weights, h).view(B, D) / lengths.clamp_min(1).view(B, 1)
+                elif how == "cls":
+                    return h.narrow(1, 0, 1).squeeze(1)
+                raise ValueError("one of mean, max, cls")
+        """),
+    ),
+    hints=(
+        "which vectors of a short sentence stand for no word? And what must such a vector be so that it can never win a maximum?",
+        "mask (B, T) becomes (B, T, 1) beside h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
+        "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus infinity, the largest over the "
+        "tokens, zeros where no token is real. cls: position 0. Anything else: ValueError.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,167 @@
+"""What chapter 15's exercises hand over, draw and look at is what it is said to be."""
+
+import json
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.ch15_pretrained import load_mapped, mlm_mask
+from autograder.catalogue.exercise import Case
+from autograder.inside import small_encoders
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.report import render
+from autograder.prepare.sample_class import ROOT
+from transformer_ref.beyond import small_encoder
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def verdict_on(exercise_id, source):
+    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(catalogue.known_answers.answer(source))), KEY)
+
+
+def test_the_notebook_shows_the_encoder_that_the_probes_hand_over():
+    path = ROOT / "exercises" / "15_pretrained" / "pretrained.ipynb"
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    shown = cells["pretrained-small-encoder"]
+    own = open(small_encoder.__file__, encoding="utf-8").read()
+    assert own.endswith(shown + "\n") and shown.startswith("class SmallLayer")
+
+
+def saved_by_the_other_program(model):
+    """The foreign file of a model, written line by line from the notebook's table."""
+    sd = {"encoder.embed.weight": model.words.weight, "encoder.positions.weight": model.places.weight}
+    for n, layer in enumerate(model.layers):
+        block, fused = f"encoder.block.{n}.", (layer.key, layer.query, layer.value)
+        sd[block + "attn.kqv.weight"] = torch.cat([linear.weight.T for linear in fused], dim=1)
+        sd[block + "attn.kqv.bias"] = torch.cat([linear.bias for linear in fused])
+        for name, linear in (("attn.out", layer.output), ("mlp.up", layer.wide), ("mlp.down", layer.narrow)):
+            sd |= {block + name + ".weight": linear.weight.T, block + name + ".bias": linear.bias}
+        for name, norm in (("ln_1", layer.norm1), ("ln_2", layer.norm2)):
+            sd |= {block + name + ".scale": norm.weight, block + name + ".shift": norm.bias}
+    sd |= {"encoder.ln_last.scale": model.norm.weight, "encoder.ln_last.shift": model.norm.bias}
+    return {name: value.detach() for name, value in sd.items()}
+
+
+def test_what_the_other_program_saved_says_the_same_here():
+    sizes = (11, 4, 6, 2, 5)
+    theirs, ours = small_encoder.SmallEncoder(*sizes), small_encoder.SmallEncoder(*sizes)
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.normal_(generator=torch.Generator().manual_seed(parameter.numel()))
+    load_mapped.load_mapped(saved_by_the_other_program(theirs), ours)
+    ids = torch.randint(11, (3, 5), generator=torch.Generator().manual_seed(2))
+    torch.testing.assert_close(ours(ids), theirs(ids))
+
+
+def test_the_files_that_are_drawn_have_the_tables_names_and_shapes():
+    sizes = (11, 4, 6, 2, 5)
+    drawn = load_mapped.foreign(torch.Generator().manual_seed(1), sizes, torch.float32)
+    wanted = saved_by_the_other_program(small_encoder.SmallEncoder(*sizes))
+    left_out = {name for name in drawn if name.startswith("head.") or name.endswith(".attn.mask")}
+    assert len(left_out) == 4 and drawn.keys() - left_out == wanted.keys()
+    assert {name: drawn[name].shape for name in wanted} == {name: value.shape for name, value in wanted.items()}
+
+
+def test_keys_taken_for_queries_change_what_the_model_says_and_no_shape():
+    sizes = (11, 4, 6, 2, 5)
+    sd = load_mapped.foreign(torch.Generator().manual_seed(1), sizes, torch.float32)
+    right, exchanged = small_encoder.SmallEncoder(*sizes), small_encoder.SmallEncoder(*sizes)
+    load_mapped.load_mapped(sd, right)
+    load_mapped.load_mapped(sd, exchanged)
+    for layer in exchanged.layers:
+        layer.key, layer.query = layer.query, layer.key
+    ids = torch.tensor([[3, 1, 4, 1, 5]])
+    assert {n: p.shape for n, p in right.named_parameters()} == {n: p.shape for n, p in exchanged.named_parameters()}
+    assert float((right(ids) - exchanged(ids)).detach().abs().max()) > 0.05
+
+
+GIVEN = {"layers": 2, "seed": 3, "training": True, "frozen": [], "stale": 0.0}
+
+
+def frozen_by(answer, names, **given):
+    return small_encoders.Freezing().around(answer)(GIVEN | given, names)
+
+
+def test_the_stage_tells_an_untouched_model_from_a_frozen_one():
+    untouched = frozen_by(lambda model, names: None, ["head"])
+    assert len(untouched["what learns"]) == len(untouched["moved by a step"]) == 40
+    right = frozen_by(catalogue.find("freeze-except").reference["freeze_except"], ["head"])
+    assert right["what learns"] == right["moved by a step"] == ["head.weight", "head.bias"]
+
+
+def test_what_learns_moves_whatever_the_weights():
+    reference = catalogue.find("freeze-except").reference["freeze_except"]
+    for seed in range(20):
+        for layers, names in ((1, ["encoder", "head", "head_norm"]), (0, ["0", "2", "9", "factor"])):
+            seen = frozen_by(reference, names, layers=layers, seed=seed)
+            assert seen["moved by a step"] == seen["what learns"] and seen["what learns"]
+
+
+@pytest.mark.parametrize(("stale", "moved"), [(0.0, 2), (1.0, 40)])
+def test_an_old_gradient_moves_what_has_no_requires_grad(stale, moved):
+    def flags_alone(model, names):
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad = name.startswith("head.")
+
+    assert len(frozen_by(flags_alone, ["head"], stale=stale)["moved by a step"]) == moved
+
+
+def shares(answer, p=0.5):
+    case = mlm_mask.inputs(torch.Generator().manual_seed(5), p)
+    return mlm_mask.what_happened(case, answer(*case.arguments))
+
+
+def test_what_the_paper_says_is_what_the_shares_say():
+    seen = shares(mlm_mask.mlm_mask)
+    wanted = {mlm_mask.CHOSEN: 0.5, mlm_mask.COVERED: 0.8, mlm_mask.OTHER: 0.1, mlm_mask.STAYED: 0.1}
+    assert {what: seen[what] for what in wanted} == pytest.approx(wanted, abs=0.02)
+
+
+def test_chance_alone_never_looks_like_a_draw_that_is_shared():
+    for seed in range(60):
+        for sizes in ((400, 50), (20_000, 1), (1, 20_000)):
+            case = mlm_mask.inputs(torch.Generator().manual_seed(seed), 0.15 if seed % 2 else 0.5, *sizes)
+            seen = mlm_mask.what_happened(case, mlm_mask.mlm_mask(*case.arguments))
+            assert not (seen[mlm_mask.BY_SENTENCE] or seen[mlm_mask.BY_PLACE] or seen[mlm_mask.FATES]), (seed, sizes)
+            assert seen[mlm_mask.WORDS] == 0 and seen[mlm_mask.BEYOND] == []
+
+
+def test_a_generator_that_was_seeded_anew_is_told_of():
+    seeded = """
+        def mlm_mask(ids, p, g, mask_id, V, specials):
+            g.manual_seed(1)
+            chosen = (torch.rand(ids.shape, generator=g) < p)
+            for special in specials:
+                chosen &= ids != special
+            fate = torch.rand(ids.shape, generator=g)
+            inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)
+            inputs = torch.where(chosen & (fate >= 0.9), torch.randint(V, ids.shape, generator=g), inputs)
+            return inputs, torch.where(chosen, ids, -100)
+    """
+    report = " ".join(render(verdict_on("mlm-mask", seeded)).split())
+    assert "was given another seed" in report
+
+
+def test_a_blank_that_raises_refuses_no_file():
+    verdict = verdict_on("load-mapped", "def load_mapped(sd, model):\n    raise NotImplementedError\n")
+    assert verdict.points == 0
+
+
+def test_an_answer_that_refuses_every_file_earns_nothing():
+    assert verdict_on("load-mapped", "def load_mapped(sd, model):\n    raise ValueError\n").points == 0
+
+
+def test_a_report_on_a_loader_that_stops_does_not_print_the_file():
+    stopping = "def load_mapped(sd, model):\n    model.load_state_dict(sd)\n"
+    said = " ".join(render(verdict_on("load-mapped", stopping)).split())
+    assert "sd of 32 entries" in said and "tensor(" not in said
+
+
+def test_names_in_any_order_and_twice_are_the_same_names():
+    result = {"what came back": ["b", "a", "b"], "what learns": ["a", "b"], "other mode": [""]}
+    read = catalogue.find("freeze-except").reads(Case((GIVEN, ["a"])), result)
+    assert read["what came back"] == ["a", "b"] and read["other mode"] == ["the model itself"]

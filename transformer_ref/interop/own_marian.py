@@ -1,0 +1,202 @@
+"""Weights of a Marian model, such as one of OPUS-MT, in the Transformer that a learner wrote (chapters 09 and 15).
+
+Four things differ, and none of them touches the learner's code. Marian has all sines before all cosines: the features
+are reordered, in every matrix that reads or writes them. Its padding token begins a translation, and a learner's mask
+hides padding: all ids move up by one, so that padding has an id of its own. Each token's logit has a number added: it
+is added behind. And the feed-forward networks have SiLU where a learner has ReLU: while the learner's forward runs, one
+stands in for the other. At the end both models say the same of random ids, or nothing is returned.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from transformer_ref.config import ModelConfig
+from transformer_ref.interop.own_weights import MOST_READINGS, SAME, NotFound, gap, readings
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
+
+ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
+TABLES = ("source_embedding.table", "target_embedding.table", "output.weight")
+READS = ("project_query.weight", "project_key.weight", "project_value.weight", "widen.weight", *TABLES)
+WRITES = ("project_output.weight", "project_output.bias", "narrow.weight", "narrow.bias", "norm.weight", "norm.bias")
+
+
+class InPlaceOfReLU(TorchDispatchMode):
+    """Inside the `with` whatever keeps the positive part of a tensor computes another function of it."""
+
+    def __init__(self, activation: Callable[[Tensor], Tensor] | None) -> None:
+        super().__init__()
+        self.activation = activation
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        if self.activation is None or not _is_relu(function, args, kwargs):
+            return function(*args, **kwargs)
+        found = self.activation(args[0])
+        return args[0].copy_(found) if function is torch.ops.aten.relu_.default else found
+
+
+def _is_relu(function: Any, args: tuple, kwargs: dict) -> bool:
+    aten = torch.ops.aten
+    if function in (aten.relu.default, aten.relu_.default):
+        return True
+    if function in (aten.clamp.default, aten.clamp_min.default):
+        bounds = {"min": None, "max": None} | dict(zip(("min", "max"), args[1:], strict=False)) | kwargs
+        return bounds["min"] == 0 and bounds["max"] is None
+    return function is aten.maximum.default and args[1].numel() == 1 and args[1].item() == 0
+
+
+class Fitted(nn.Module):
+    """A learner's Transformer that is given and gives Marian's ids, with Marian's activation and biases."""
+
+    def __init__(self, own: nn.Module, config: ModelConfig) -> None:
+        super().__init__()
+        self.own, self.pad = own, config.pad
+        self.activation = ACTIVATION.get(config.activation)
+        self.register_buffer("bias", torch.zeros(config.target_vocabulary))
+
+    def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
+        """Return logits (batch, target, vocabulary)."""
+        source = (source_ids + 1).masked_fill(source_ids == self.pad, 0)  # padding is 0 now, and nothing else is
+        with InPlaceOfReLU(self.activation):
+            logits = self.own(source, target_input_ids + 1)  # (batch, target, 1 + vocabulary)
+        return logits[..., 1:] + self.bias
+
+
+class OwnMarian(OwnTransformer):
+    """A learner's Transformer with Marian's weights, behind the calls that the package makes of its own.
+
+    Raises OwnCodeError where the learner's weights cannot be told apart or the numbers differ.
+    """
+
+    def __init__(self, code: OwnCode, model: Transformer) -> None:
+        nn.Module.__init__(self)
+        self.code, self.config = code, model.config
+        inner = OwnTransformer(code, _config(model.config)).eval()
+        self.own = Fitted(inner.own, model.config).eval()
+        if model.output.bias is not None:
+            self.own.bias.copy_(model.output.bias.detach())
+        self.eval()
+        source, target = _ids(model.config)
+        with torch.no_grad():
+            wanted, least = model(source, target), math.inf
+            try:
+                for _ in _fillings(inner, _state(model)):
+                    apart = gap(self(source, target), wanted)
+                    if apart < SAME:
+                        return
+                    least = min(least, apart)
+            except NotFound as seen:
+                raise OwnCodeError(
+                    f"{code.name}: Transformer: expected weights whose roles can be told, got {seen}"
+                ) from None
+            except (RuntimeError, ValueError) as error:
+                if isinstance(error, OwnCodeError):
+                    raise
+                said = " ".join(str(error).split())[:200]
+                raise OwnCodeError(
+                    f"{code.name}: Transformer: expected weights of the usual shapes, got {said}"
+                ) from error
+        raise OwnCodeError(
+            f"{code.name}: Transformer: expected the arithmetic of the paper, whose weights these are, got logits that "
+            f"differ by {least:.2g} of the largest; the checks of chapters 06 to 09 tell where"
+        )
+
+    def __deepcopy__(self, memory: dict) -> "OwnMarian":
+        raise OwnCodeError(f"{self.code.name}: expected no training from here, since these weights are read only")
+
+
+def _config(config: ModelConfig) -> ModelConfig:
+    """The learner's: paddings have an id of their own, and the sinusoids alternate."""
+    return dataclasses.replace(
+        config,
+        source_vocabulary=config.source_vocabulary + 1,
+        target_vocabulary=config.target_vocabulary + 1,
+        pad=0,
+        bos=config.bos + 1,
+        eos=config.eos + 1,
+        dropout=0.0,
+        layout="interleaved",
+        tie_embeddings=config.tie_embeddings and config.scale_embedding,
+        scale_embedding=True,
+        output_bias=False,
+    )
+
+
+def _state(model: Transformer) -> dict[str, Tensor]:
+    """The weights for a model of that config: features reordered, a row for the padding, nothing left unscaled."""
+    config, state = model.config, {}
+    d_model = config.d_model
+    sines = (d_model + 1) // 2
+    order = torch.tensor([i // 2 if i % 2 == 0 else sines + i // 2 for i in range(d_model)])
+    for name, parameter in model.state_dict().items():
+        if name == "output.bias":
+            continue
+        tensor = parameter.float()
+        if name.endswith(WRITES):
+            tensor = tensor[order]
+        elif name.endswith(READS):
+            tensor = tensor[:, order]
+        if name in TABLES:
+            tensor = torch.cat([torch.zeros(1, d_model), tensor])
+        if name.endswith("embedding.table") and not config.scale_embedding:
+            tensor = tensor / math.sqrt(d_model)  # every learner multiplies by it
+        state[name] = tensor
+    return state
+
+
+def _fillings(inner: OwnTransformer, state: dict[str, Tensor]) -> Iterator[None]:
+    """Fill the learner's parameters with the weights, in each way in which their roles may be read.
+
+    A reading moves the learner's numbers into the package's places. So the gradient of (reading · weights) at a number
+    of the learner's is the weight that belongs there.
+    """
+    own = dict(inner.own.named_parameters())
+    probes = {name: parameter.detach().float().cpu().requires_grad_() for name, parameter in own.items()}
+    found = itertools.islice(readings(probes, inner.config), MOST_READINGS)
+    while True:
+        with torch.enable_grad():  # not around the yield, where it would be the caller's too
+            reading = next(found, None)
+            if reading is None:
+                return
+            weights = _pulled_back(reading, state, list(probes.values()))
+        for parameter, each in zip(own.values(), weights, strict=True):
+            if each is not None:
+                parameter.copy_(each)
+        yield
+
+
+def _pulled_back(
+    reading: dict[str, Tensor], state: dict[str, Tensor], probes: list[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The weights in the shapes of the learner's parameters, None for one that is not read."""
+    total, done = torch.zeros(()), set()
+    for name, read in reading.items():
+        if not read.requires_grad and state[name].any():
+            raise NotFound(f"no bias for {name}")
+        if read.requires_grad and id(read) not in done:  # a tied table plays three roles
+            total = total + (read * state[name]).sum()
+            done.add(id(read))
+    return torch.autograd.grad(total, probes, allow_unused=True)
+
+
+def _ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
+    """Sources, one of them padded, and decoder inputs; no other padding but the one that begins."""
+    draw, length = torch.Generator().manual_seed(7), min(9, config.max_length)
+
+    def drawn(vocabulary: int, shape: tuple[int, int]) -> Tensor:
+        ids = torch.randint(vocabulary - 1, shape, generator=draw)
+        return ids + (ids >= config.pad)
+
+    source = drawn(config.source_vocabulary, (3, length))
+    target = drawn(config.target_vocabulary, (3, max(2, length - 2)))
+    source[0, length // 2 :], target[:, 0] = config.pad, config.bos
+    return source, target
