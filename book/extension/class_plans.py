@@ -2,6 +2,8 @@
 
     ```{syllabus} 8            the course in so many weeks: what is read, what is handed in, hours and points
     ```
+    ```{bonus-chapters}        the chapters after the capstone, each for itself
+    ```
     ```{class-machines} 30 300 3000     how long grading takes for classes of these sizes
     ```
     {known-mistakes-counted}`lines`     how many known mistakes there are
@@ -27,6 +29,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE_CLASS = ROOT / "autograder" / "grade" / "recorded_grading.json"
 EACH_CHAPTER = ROOT / "autograder" / "grade" / "recorded_chapters.json"
+LAST = "12_capstone"  # of the course; what follows is a bonus
 CORES = (2, 4, 8, 16, 32, 64)
 NIGHT = 10.0  # hours in which a class should be graded
 
@@ -46,9 +49,23 @@ class Chapter:
         return self.reading + self.solving
 
 
-@cache
 def chapters() -> tuple[Chapter, ...]:
-    """The chapters that stand, in order."""
+    """The chapters of the course, in order, with the capstone as the last."""
+    return tuple(each for each in _all_chapters() if each.page <= LAST)
+
+
+def bonus() -> list[str]:
+    """The chapters after the capstone as lines of a Markdown table."""
+    lines = ["| chapter | hours to read | hours to solve | points |", "|---|--:|--:|--:|"]
+    for each in _all_chapters():
+        if each.page > LAST:
+            named = f"{{doc}}`{each.title} </{each.page}>`"
+            lines.append(f"| {named} | {hours(each.reading)} | {hours(each.solving)} | {each.points:g} |")
+    return lines
+
+
+@cache
+def _all_chapters() -> tuple[Chapter, ...]:
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     from autograder import catalogue
@@ -160,16 +177,21 @@ def _time(seconds: float) -> str:
 class Table(SphinxDirective):
     """A computed Markdown table, read by the page's own parser so that its links are those of the book."""
 
-    required_arguments = 1
+    optional_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        numbers = [int(word) for word in self.arguments[0].split()]
+        numbers = [int(word) for word in " ".join(self.arguments).split()]
         for path in (WHOLE_CLASS, EACH_CHAPTER, *(ROOT / "autograder" / "catalogue").glob("ch*/*.py")):
             self.env.note_dependency(str(path))
-        for chapter in chapters():
+        for chapter in _all_chapters():
             self.env.note_dependency(str(ROOT / "book" / f"{chapter.page}.md"))
-        lines = syllabus(*numbers) if self.name == "syllabus" else machines(numbers)
+        made = {
+            "syllabus": lambda: syllabus(*numbers),
+            "bonus-chapters": bonus,
+            "class-machines": lambda: machines(numbers),
+        }
+        lines = made[self.name]()
         holder = nodes.Element()
         self.state.nested_parse(StringList(lines, source="computed"), self.content_offset, holder)
         return holder.children
@@ -179,7 +201,7 @@ class Counted(SphinxRole):
     """How many known mistakes the bank holds: its `lines`, of so many `exercises` in so many `chapters`."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        chapters()  # so that the catalogue can be imported
+        _all_chapters()  # so that the catalogue can be imported
         from autograder import catalogue
 
         exercises = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises]
@@ -194,6 +216,7 @@ class Counted(SphinxRole):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("syllabus", Table)
+    app.add_directive("bonus-chapters", Table)
     app.add_directive("class-machines", Table)
     app.add_role("known-mistakes-counted", Counted())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

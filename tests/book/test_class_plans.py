@@ -56,10 +56,17 @@ def test_a_syllabus_of_no_weeks_or_of_more_weeks_than_chapters_is_refused(number
 def test_a_syllabus_holds_all_chapters_and_all_points(number):
     *weeks, total = class_plans.syllabus(number)[2:]
     assert len(weeks) == number
-    assert re.findall(r"</(\w+)>", "".join(weeks)) == [assignment.id for assignment in catalogue.ASSIGNMENTS]
+    course = [assignment for assignment in catalogue.ASSIGNMENTS if assignment.id <= "12_capstone"]
+    assert re.findall(r"</(\w+)>", "".join(weeks)) == [assignment.id for assignment in course]
     points = sum(float(week.split("|")[-2]) for week in weeks)
-    assert points == sum(assignment.points for assignment in catalogue.ASSIGNMENTS)
+    assert points == sum(assignment.points for assignment in course)
     assert f"**{points:g}**" in total
+
+
+def test_what_no_syllabus_holds_is_a_bonus():
+    planned = "".join(class_plans.syllabus(13)[2:]) + "".join(class_plans.bonus()[2:])
+    assert re.findall(r"</(\w+)>", planned) == [assignment.id for assignment in catalogue.ASSIGNMENTS]
+    assert [row.split("|")[-2].strip() for row in class_plans.bonus()[2:]] == ["20"] * 4
 
 
 def test_minutes_are_rounded_up_to_a_quarter_of_an_hour():
@@ -89,7 +96,7 @@ def test_among_the_costs_recorded_is_that_of_the_chapter_whose_exercise_trains()
 
 def test_the_syllabus_and_the_machines_stand_on_their_pages(book):
     weeks = book.soup("teach/weeks").select("article table")
-    assert [len(table.select("tbody tr")) for table in weeks] == [14, 9, 5]
+    assert [len(table.select("tbody tr")) for table in weeks] == [14, 9, 5, 4]
     assert weeks[0].select_one("tbody a")["href"] == "../00_start_here.html"
     (machines,) = book.soup("teach/first_class").select("article table")
     assert [row.td.get_text() for row in machines.select("tbody tr")] == ["30", "300", "3,000"]
