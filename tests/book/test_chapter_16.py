@@ -105,6 +105,7 @@ def test_linear_attention_translates_less_well_than_softmax_with_every_seed():
     for what in ("exact", "sense"):
         best, worst = (max(row["test"][what] for row in linear["linear"]), min(row["test"][what] for row in rows))
         assert 0.5 < best < worst - 0.05, "it learns to translate, and it pays"
+    assert all(row["test"]["sense"] == 1 for row in rows), "softmax has every sense right"
 
 
 def test_the_command_on_the_page_is_the_one_that_the_program_has():
