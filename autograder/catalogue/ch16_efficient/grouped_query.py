@@ -112,6 +112,13 @@ EXERCISE = Exercise(
               h is groups times groups are they the same.)"""),
         wrong("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
               "Every head read group 0. That is multi-query attention; with several groups each serves h / groups heads.", heads),
+        wrong("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
+              "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong together.", heads),
+        wrong("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
+                  "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, -1)).mean(dim=2)").but(
+                  RETURNED, "return (weights @ v).repeat_interleave(h // groups, dim=1)"), GROUPS,
+              """All heads of a group return the same: their queries were averaged, or one of them asked for all. They share keys and values, and each
+              asks a question of its own.""", heads),
         wrong("no scaling", RIGHT.without(DIVISION), GROUPS,
               "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05).", heads),
         wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,
