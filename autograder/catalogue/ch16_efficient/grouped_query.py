@@ -53,7 +53,10 @@ def heads(evidence: Evidence) -> str:
     got, wanted = evidence.got, evidence.expected
     if tuple(got.shape) != tuple(wanted.shape):
         return f"You returned shape {tuple(got.shape)} where {tuple(wanted.shape)} was expected."
-    return f"The heads begin with {row(got[0, :, 0, 0])}; they should with {row(wanted[0, :, 0, 0])}."
+    far = ~torch.isclose(got.to(wanted.dtype), wanted, rtol=1e-3, atol=1e-5).flatten(1).any(1)
+    b = int(far.int().argmax())
+    whose = "" if b == 0 else f" of sentence {b}"
+    return f"The heads{whose} begin with {row(got[b, :, 0, 0])}; they should with {row(wanted[b, :, 0, 0])}."
 
 
 RIGHT = answer("""

@@ -279,7 +279,7 @@ EXERCISE = Exercise(
         wrong("sums over the batch", RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
                   TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,
               "The sums run over the sentences of the batch as well, so they see each other.", rows),
-        wrong("a sum over the features in place of the words", RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
+        wrong("the mean of the keys in place of their sum", RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
               "What is divided by holds the *mean* of the keys, and what is divided their sum: the result is as many times too large as there are keys.", rows),
         wrong("the features of a key made to sum to 1", RIGHT.after(KEYS, "keys = keys / keys.sum(dim=-1, keepdim=True)"), BRACKETS,
               "The features of each key were made to sum to 1, so no key can count more than another. It is a *query's* shares that sum to 1.", rows),
