@@ -151,15 +151,15 @@ def test_brackets_can_be_moved_by_keyboard(chapter):
     )
     widget.get_by_role("radio", name="Q (Kᵀ V)").check()
     expect(widget.locator("output")).to_contain_text("4 × 4 numbers and takes 256 multiplications; both steps 512")
-    widget.get_by_label("tokens").press("ArrowRight")
-    widget.get_by_label("step").press("ArrowRight")
+    widget.get_by_role("slider", name="tokens").press("ArrowRight")
+    widget.get_by_role("slider", name="step").press("ArrowRight")
     expect(widget.locator("output")).to_contain_text("n = 32, step 2 of 2: Q · state gives 32 × 4 numbers")
 
 
 @pytest.mark.browser
 def test_the_bug_shows_in_one_order_and_hides_in_the_other(chapter):
     widget = chapter.locator("#W16c")
-    widget.get_by_label("words read").press("End")
+    widget.get_by_role("slider", name="words read").press("End")
     expect(widget.locator("output")).to_contain_text("windows is read, 0.243 of what was there, plus the new")
     expect(widget.locator("output")).to_contain_text("(1.609, 0.196), as softmax says")
     widget.get_by_role("radio", name="stays as it is").check()
@@ -177,7 +177,7 @@ def test_the_fastest_way_of_each_length_is_named(chapter):
         "one more token": "step",
     }.items():
         widget.get_by_role("radio", name=title).check()
-        widget.get_by_label("tokens").press("Home")
+        widget.get_by_role("slider", name="tokens").press("Home")
         for length, best in zip(LENGTHS, fastest(RECORD, read), strict=True):
             expect(widget.locator("output")).to_contain_text(f"{length:,} tokens: {best} is the fastest")
-            widget.get_by_label("tokens").press("ArrowRight")
+            widget.get_by_role("slider", name="tokens").press("ArrowRight")
