@@ -12,11 +12,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 FRESH = ("lift_fresh", "lift_fresh_copy")  # numbers that came from Python: no operation made them
+GLUE = ("cat", "stack")  # what grows piece by piece is glued anew at each step: what is computed with it counts
 READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean cumsum prod".split())  # arithmetic
 
 
 class Made(TorchDispatchMode):
-    """Inside the `with`: `total`, the numbers in all tensors that were made, and in those that went into arithmetic;
+    """Inside the `with`: `total`, the numbers in all tensors that were made, other than by gluing, and in those that
+    went into arithmetic;
     `largest`, the numbers in the largest that was made; `visits`, how often each of the watched was come to.
 
     watched: tensors, or groups of them; one visit lasts until another one's numbers are used.
@@ -45,7 +47,7 @@ class Made(TorchDispatchMode):
             if place not in known:
                 known.add(place)
                 numbers = _numbers(tensor)
-                self.total += numbers
+                self.total += 0 if name in GLUE else numbers
                 self.largest = max(self.largest, numbers)
         return result
 

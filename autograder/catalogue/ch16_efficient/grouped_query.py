@@ -53,7 +53,10 @@ def heads(evidence: Evidence) -> str:
     got, wanted = evidence.got, evidence.expected
     if tuple(got.shape) != tuple(wanted.shape):
         return f"You returned shape {tuple(got.shape)} where {tuple(wanted.shape)} was expected."
-    return f"The heads begin with {row(got[0, :, 0, 0])}; they should with {row(wanted[0, :, 0, 0])}."
+    far = ~torch.isclose(got.to(wanted.dtype), wanted, rtol=1e-3, atol=1e-5).flatten(1).any(1)
+    b = int(far.int().argmax())
+    whose = "" if b == 0 else f" of sentence {b}"
+    return f"The heads{whose} begin with {row(got[b, :, 0, 0])}; they should with {row(wanted[b, :, 0, 0])}."
 
 
 RIGHT = answer("""
@@ -112,6 +115,13 @@ EXERCISE = Exercise(
               h is groups times groups are they the same.)"""),
         wrong("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
               "Every head read group 0. That is multi-query attention; with several groups each serves h / groups heads.", heads),
+        wrong("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
+              "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong together.", heads),
+        wrong("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
+                  "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, -1)).mean(dim=2)").but(
+                  RETURNED, "return (weights @ v).repeat_interleave(h // groups, dim=1)"), GROUPS,
+              """All heads of a group return the same: their queries were averaged, or one of them asked for all. They share keys and values, and each
+              asks a question of its own.""", heads),
         wrong("no scaling", RIGHT.without(DIVISION), GROUPS,
               "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05).", heads),
         wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,

@@ -244,6 +244,17 @@ EXERCISE = Exercise(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
               """Word i sees only the words before it: its own key and value are missing from the running sums, so the first word has nothing to
               divide by. It sees itself too."""),
+        wrong("off by one, beside an epsilon", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs").but(
+                  TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys").but("mixed / shares\n    state", "mixed / (shares + 1e-6)\n    state"), STEPS,
+              """Word i sees only the words before it: its own key and value are missing from the running sums. For the first word both sums are 0, and
+              something small that you divide by keeps that from showing. It sees itself too.""", rows),
+        wrong("a mask on the state", RIGHT.but("if causal:", "if False:").but(STATE, "state = keys.transpose(-2, -1) @ V\n    state = state.tril() if causal else state"), STEPS,
+              """The mask lies on phi(K)^T V. That table is d_k by d_v and knows no words any more: all of them are summed up in it. Stop the sum at word i
+              instead.""", rows),
+        wrong("a running sum of the results", RIGHT.but("if causal:", "if False:").but(MIXED, "mixed = asked @ state\n    mixed = mixed.cumsum(dim=-2) if causal else mixed").but(
+                  "shares = (asked * total).sum(dim=-1, keepdim=True)\n    return", "shares = (asked * total).sum(dim=-1, keepdim=True)\n    shares = shares.cumsum(dim=-2) if causal else shares\n    return"), STEPS,
+              """The running sum was taken over the queries' results, after all keys had been summed up. It is the sums over *keys* that stop at word i,
+              before the query comes.""", rows),
         wrong("the state off by one, the sum not", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs"), STEPS,
               "The running sum of values leaves out the word itself, while the sum that it is divided by holds it. Word i sees itself in both.", rows),
         wrong("the sum off by one, the state not", RIGHT.but(TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
@@ -268,7 +279,7 @@ EXERCISE = Exercise(
         wrong("sums over the batch", RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
                   TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,
               "The sums run over the sentences of the batch as well, so they see each other.", rows),
-        wrong("a sum over the features in place of the words", RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
+        wrong("the mean of the keys in place of their sum", RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
               "What is divided by holds the *mean* of the keys, and what is divided their sum: the result is as many times too large as there are keys.", rows),
         wrong("the features of a key made to sum to 1", RIGHT.after(KEYS, "keys = keys / keys.sum(dim=-1, keepdim=True)"), BRACKETS,
               "The features of each key were made to sum to 1, so no key can count more than another. It is a *query's* shares that sum to 1.", rows),
@@ -289,8 +300,8 @@ EXERCISE = Exercise(
                       table = (asked @ keys.transpose(-2, -1)).tril()
                       return table @ V / table.sum(dim=-1, keepdim=True)
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
-              """The numbers are right, but where causal is True every pair of words is gone through: a mask needs the table that it hides, and a
-              sum that begins anew for each word repeats all sums before. Add up phi(k) times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=work,
+              """The numbers are right, but where causal is True each word goes through the text anew: in a table under a mask, in sums that begin
+              at the first word again, or with phi of all words in every step. Add up phi(k) times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=work,
               shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         wrong("wrong bracket, and a mask", TABLE, BRACKETS,
               """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun anew for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however

@@ -77,6 +77,16 @@ def test_chunks_are_linear_whatever_their_length(chunk):
     assert verdict_on("linear-attention", source).passed
 
 
+def test_results_that_are_glued_to_those_before_are_no_table():
+    source = linear(
+        LINEAR + "    out, S, z = V[:, :0], 0, 0\n    for t in range(V.shape[1]):\n"
+        "        S, z = S + K[:, t, :, None] * V[:, t, None], z + K[:, t]\n"
+        "        row = (Q[:, t, :, None] * S).sum(1) / (Q[:, t] * z).sum(1, keepdim=True)\n"
+        "        out = torch.cat([out, row[:, None]], 1)\n    return out\n"
+    )
+    assert verdict_on("linear-attention", source).passed
+
+
 def test_what_is_compiled_is_judged_as_it_was_written():
     source = "@torch.compile\n" + linear(
         LINEAR + "    S = torch.cumsum(K[..., None] * V[:, :, None], 1)\n"
