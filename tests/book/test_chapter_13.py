@@ -20,7 +20,7 @@ WORKED = [
     r"all +124,439,808\ntable +38,597,376 31%\nuntied +163,037,184\nblocks +85,054,464",
     r"\[\[1, 2, 3, 4\], \[5, 6, 7, 8\], \[0, 1, 2, 3\]\]\n\[\[2, 3, 4, 5\], \[6, 7, 8, 9\], \[1, 2, 3, 4\]\]",
     r"begins: \[\d+, \d+, \d+, \d+, \d+, \d+, 0\]",
-    r"tensor\(\[0\.000, 0\.000, 0\.000, [^0]",
+    r"tensor\(\[0\.000, 0\.000, 0\.000, 0\.[1-9]",
     r"gelu +tensor\(\[-0\.004, -0\.159, +0\.000, +0\.841",
     r"ValueError: ids: expected at most 8 positions, got 9",
     r"same: True\nhead among the weights: False",
@@ -176,8 +176,10 @@ def test_beyond_its_places_the_browser_s_model_stops_too(live):
 def test_the_page_writes_what_torch_writes_and_counts_what_it_read(chapter, model):
     widget = chapter.locator("#W13d")
     widget.get_by_label("temperature τ").fill("0")
-    prompt = tales(1, seed=6)[0].text[:170]
-    expected = decode(generate(model, torch.tensor([encode(prompt)]), 420, 192, 0.0)[0].tolist())
+    tale = tales(1, seed=6)[0].text
+    end = tale.index("From then on ") + 13
+    prompt = tale[end - 185 : end]
+    expected = decode(generate(model, torch.tensor([encode(prompt)]), 40, 192, 0.0)[0].tolist())
     expected = expected[: expected.index("\n") + 1]
     written = len(expected) - len(prompt)
     lengths = range(len(prompt), len(expected))
@@ -202,7 +204,7 @@ def test_a_letter_that_it_never_saw_is_named_and_nothing_is_written(chapter):
         widget = chapter.locator(f"#{number}")
         widget.get_by_label(label).fill("Once ü and 7")
         widget.get_by_role("button", name=button).click()
-        expect(widget.get_by_role("status")).to_contain_text("It never saw “ü”, “7” in a tale")
+        expect(widget.locator(".ch11-note")).to_contain_text("It never saw “ü”, “7” in a tale")
 
 
 @pytest.mark.browser
@@ -212,7 +214,7 @@ def test_the_guesses_in_the_page_are_those_of_the_package(chapter, model):
         widget.get_by_label("A text of your own").fill(text)
         if text[0] == "F":
             widget.get_by_role("button", name="ask").press("Enter")
-            expect(widget.get_by_role("status")).to_contain_text("Computed here")
+            expect(widget.locator(".ch11-note")).to_contain_text("Computed here")
         with torch.inference_mode():
             shares = logit_lens(model, torch.tensor([encode(text)]))[:, 0, -12:].softmax(-1).max(-1)
         shown = widget.locator("tbody td small").all_inner_texts()

@@ -15,7 +15,7 @@ from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call
 from transformer_ref.beyond import gpt
 
 MODEL, BLOCKS, COUNT, WINDOW = sections("model block count window")
-SIZES = (13, 6, 3, 2, 10, 9)  # vocabulary, d_model, h, layers, d_ff, max_length
+SIZES = (13, 6, 3, 2, 16, 9)  # vocabulary, d_model, h, layers, d_ff, max_length
 
 
 class GPT(gpt.GPT):
@@ -145,6 +145,11 @@ EXERCISE = Exercise(
         wrong("no learned positions", RIGHT.without(PLACED), MODEL,
               "No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter 07 are not meant here: a GPT learns its "
               "positions, in a table with max_length rows, one for each place."),
+        wrong("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
+              "The rows of the table of positions were looked up and not added, so all orders of a text look alike. What enters the first block is token plus position.",
+              quotes=first_number),
+        wrong("a position too many", RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
+              "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
         wrong("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
               "Your positions begin at 1. The first token stands at place 0.", quotes=first_number),
         wrong("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
@@ -169,6 +174,9 @@ EXERCISE = Exercise(
         wrong("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
                   "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP, "x = norm(block(x))").without(NORMED), MODEL,
               "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after the last one."),
+        wrong("a norm for the embedding", RIGHT.but("self.norm = nn.LayerNorm(d_model)", "self.norm, self.first = nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
+                  DROPPED, "x = self.drop(self.first(x))"), MODEL,
+              "There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands after the last block: no others."),
         wrong("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
               "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself.", quotes=first_number),
         wrong("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
@@ -225,6 +233,9 @@ EXERCISE = Exercise(
               "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, or cut it to them."),
         wrong("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
               "The model is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=first_number),
+        wrong("scores divided by the wrong root", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
+              "The model is built right, but its attention divides the scores by the root of d_model. Each head's queries have d_model / h numbers: it is their root "
+              "(chapter 06).", quotes=first_number),
         wrong("post-norm blocks", RIGHT.but("seen = self.norm1(x)\n        x = x + self.drop(self.attention(seen))\n        seen = self.norm2(x)\n        x = x + self.drop(self.think(seen))",
                   "x = self.norm1(x + self.drop(self.attention(x)))\n        x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
               "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2).", quotes=first_number),
@@ -240,6 +251,8 @@ EXERCISE = Exercise(
               "The model is built right, but there is nothing between the two maps of its feed-forward networks (13.2).", quotes=first_number),
         wrong("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
               "In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well as on what every sub-layer says."),
+        wrong("positions not dropped", RIGHT.but(f"{PLACED}\n        {DROPPED}", f"{DROPPED}\n        {PLACED}"), MODEL,
+              "In training the positions are not dropped: dropout came before they were added. It is put on the sum of both."),
         wrong("no dropout in the blocks", RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
               "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
         wrong("ids shifted inside", RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,

@@ -144,6 +144,9 @@ EXERCISE = Exercise(
               "writes there is nothing to read. A block makes the causal mask itself.", quotes=wrong_word),
         wrong("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
               "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at itself and back.", quotes=wrong_word),
+        wrong("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
+              "The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at all, from which NaN comes. A token may look "
+              "at itself and back.", quotes=wrong_word),
         wrong("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
               "A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden too. triu marks it as well, "
               "unless it begins one place later.", quotes=wrong_word),

@@ -17,7 +17,7 @@ MANY = 4_000  # windows that are counted; at 12 places a share of 1/12 then diff
 CHANCE = 0.03  # six times as much and more, which chance never does
 X, Y = "x", "y"
 PLACES, STEPS = "share of the windows that begin at each place", "how far the next row's window begins from this one's"
-ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 place later in the text than the one of x above it"
+ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 place after that of x"
 
 
 def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, Tensor]:
@@ -81,8 +81,8 @@ def _of_y(later: Tensor, n: int) -> str:
         return "the next tokens, and after the last one of the text its first"
     if bool((later == later[:1]).all()):
         each = " ".join(map(str, later[0].tolist()))
-        return f"tokens that stand so many places after those of x: {each}"
-    return "tokens that stand in every row another number of places after those of x"
+        return f"tokens so many places after those of x: {each}"
+    return "tokens of other places in every row"
 
 
 def windows(g: torch.Generator, n: int, T: int, B: int) -> Case:
@@ -166,6 +166,20 @@ def unequal(evidence: Evidence) -> bool:
     return bool(found) and min(found) > 0.002 and max(found) > 2.5 * min(found) and max(_steps(evidence)) < 0.5
 
 
+def last_is_missing(evidence: Evidence) -> bool:
+    """Whether all places come but the last."""
+    ids, T = evidence.arguments[:2]
+    found = shares(evidence)[: len(ids) - T]
+    return bool(found) and found[-1] == 0 and min(found[:-1]) > 0.02
+
+
+def some_are_missing(evidence: Evidence) -> bool:
+    """Whether several places come, and some never."""
+    ids, T = evidence.arguments[:2]
+    found = shares(evidence)[: len(ids) - T]
+    return bool(found) and min(found) == 0 and max(found) < 0.6 and sum(map(bool, found)) > 1
+
+
 def in_order(evidence: Evidence) -> bool:
     """Whether most rows begin where the one before began, though all places come."""
     found, steps = shares(evidence), _steps(evidence)
@@ -224,6 +238,14 @@ EXERCISE = Exercise(
         wrong("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
               "The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the "
               "text, one place further on.", quotes=both),
+        wrong("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
+              "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the text one place further on.", quotes=both),
+        wrong("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
+              "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text that goes on by 1.", quotes=both),
+        wrong("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
+              "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, T), as x is."),
+        wrong("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
+              "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         wrong("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
               "The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, "
               "and not out of x.", quotes=both),
@@ -233,7 +255,7 @@ EXERCISE = Exercise(
               "x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of "
               "the text."),
         wrong("y drawn for itself", RIGHT.but(LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
-              "y was drawn anew, so it has nothing to do with x: its windows begin elsewhere. One draw decides for both.",
+              "y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken from another row. One draw decides for both.",
               quotes=both, shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
         wrong("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
               "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
@@ -254,6 +276,13 @@ EXERCISE = Exercise(
         wrong("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
               "The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches "
               "one token further than x. An upper end such as that of range or torch.randint is itself left out.", quotes=counted),
+        wrong("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
+              "Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.", quotes=counted),
+        wrong("the last window comes only where it is the only one", RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
+              "The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches "
+              "one token further than x.", quotes=counted, shows=last_is_missing),
+        wrong("some windows never come", RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
+              "At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T - 1.", quotes=counted, shows=some_are_missing),
         wrong("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
               "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1, "
               "since y reaches one token further than x."),
@@ -272,8 +301,6 @@ EXERCISE = Exercise(
               "after it, to be there."),
         wrong("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
               "After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.", quotes=counted),
-        wrong("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
-              "Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.", quotes=counted),
         wrong("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
               "Some places come far more often than others. Each of the N - T places at which a window may begin comes equally often.",
               quotes=counted, shows=unequal),
@@ -297,9 +324,8 @@ EXERCISE = Exercise(
         wrong("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
               "Lists came back. A model takes tensors: x and y, each (B, T)."),
         wrong("another generator", RIGHT.but(", generator=g", ""), BATCH,
-              "The generator g was not used: the draws came from the global random numbers, so nobody can repeat them by giving you the same g."),
-        wrong("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"), BATCH,
-              "The generator g was not used: yours is made anew in each call with the same seed, so every batch is the same. Draw from g."),
+              "The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them by giving you the same "
+              "g: draw from it."),
         wrong("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
               "You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its seed "
               "alone."),

@@ -70,6 +70,12 @@ def entries(evidence: Evidence) -> str:
     return ""
 
 
+def scores(evidence: Evidence) -> bool:
+    """Whether an entry has as many numbers a token as the vocabulary has tokens."""
+    got, V = evidence.got, evidence.arguments[0]["vocabulary"]
+    return isinstance(got, list) and any(isinstance(one, Tensor) and one.ndim == 3 and one.shape[-1] == V for one in got)
+
+
 def _form(value: Any) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
 
@@ -135,10 +141,17 @@ EXERCISE = Exercise(
         wrong("one tensor under many names", RIGHT.but(START, "x = model.embed(ids).detach().clone()").but(STEP, "x.copy_(block(x).detach())"), STREAM,
               "All entries show the end of the stream: one tensor was stored again and again, or overwritten in place. Entry i is a tensor of its own, the stream as it was "
               "after block i.", quotes=entries),
-        wrong("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
-              "These are scores of the vocabulary: the logit lens, which the page makes of the stream. Here the stream itself is wanted, D numbers a token.", quotes=entries),
         wrong("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"), STREAM,
               "The logits were put behind. The stream ends after the last block.", quotes=entries),
+        wrong("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
+              "Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens. Here the stream itself is wanted, D numbers a "
+              "token, and no head.", quotes=entries, shows=scores),
+        wrong("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
+              "Each block was given the stream after the last norm. A block has its own norms inside; it reads the stream as it is.", quotes=entries),
+        wrong("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"), STREAM,
+              "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what model.embed gives.", quotes=entries),
+        wrong("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
+              "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. A list is wanted."),
         wrong("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
               "Entry 0 holds the words without their positions, and the blocks read on from there. model.embed gives both.", quotes=entries),
         wrong("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
