@@ -1,7 +1,5 @@
 """14.2: the encoder of chapter 09, reading an image."""
 
-from typing import Any
-
 import torch
 
 from autograder.catalogue.ch09_blocks.shared import HEADS, drawn
@@ -47,7 +45,7 @@ def inputs(
 def far_away(g: torch.Generator) -> Case:
     """All pixels lie around 100,000,000, and each feature of a word is a sum of differences between them."""
     case = inputs(g, 2, 6, 2, 3, dtype=torch.float64)
-    weights: dict[str, Any] = dict(case.weights)
+    weights = dict(case.weights or {})
     weights["patch projection.weight"] -= weights["patch projection.weight"].mean(0)
     return Case((case.arguments[0] + FAR,), construct=case.construct, weights=weights)
 
