@@ -5,7 +5,7 @@
 compare: a ViT and two convolutional networks on each generated task, over three seeds. pixels: a network that cannot
 see far, with and without attention between its pixels, and gamma on its way from 0. questions: attention that a
 question guides, trained on scenes of all kinds and on scenes where every hot dog has mustard, with the controls that
-tell the two apart. Four minutes of one core in all.
+tell the two apart. Three minutes of one core in all.
 """
 
 import argparse

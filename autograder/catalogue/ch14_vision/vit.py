@@ -1,12 +1,10 @@
 """14.2: the encoder of chapter 09, reading an image."""
 
-from typing import Any
-
 import torch
 
 from autograder.catalogue.ch09_blocks.shared import HEADS, drawn
 from autograder.catalogue.ch14_vision.shared import first_logit, sections
-from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.exercise import Block, Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import vision
@@ -47,7 +45,7 @@ def inputs(
 def far_away(g: torch.Generator) -> Case:
     """All pixels lie around 100,000,000, and each feature of a word is a sum of differences between them."""
     case = inputs(g, 2, 6, 2, 3, dtype=torch.float64)
-    weights: dict[str, Any] = dict(case.weights)
+    weights = dict(case.weights or {})
     weights["patch projection.weight"] -= weights["patch projection.weight"].mean(0)
     return Case((case.arguments[0] + FAR,), construct=case.construct, weights=weights)
 
@@ -58,6 +56,12 @@ def patches_exchanged(g: torch.Generator) -> Case:
     img = case.arguments[0]
     img[1] = img[0].roll(2, dims=-1)
     return case
+
+
+def something_is_left(evidence: Evidence) -> bool:
+    """Whether all images should have come out alike, since everything was dropped, and did not as they should."""
+    expected = evidence.expected
+    return bool(torch.allclose(expected, expected[:1].expand_as(expected), atol=1e-6)) and len(expected) > 1
 
 
 RIGHT = answer(f"""{HEADS}
@@ -244,10 +248,11 @@ EXERCISE = Exercise(
               "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. Hand d_ff on."),
         wrong("a head of two layers", RIGHT.but(HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, classes))"), TOKEN,
               "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to classes."),
-        wrong("a convolution without stride", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
+        wrong("not as many positions as words", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
                   WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
-              """The convolution steps one pixel at a time, so its patches overlap and there are more of them than positions. Patches lie side
-              by side: the stride is as long as a patch."""),
+              """There are not as many words as positions. Either the patches overlap, as those of a convolution do that is not told its stride:
+              they lie side by side. Or positions were counted along one side only: there are image / patch times image / patch patches, and
+              one token more."""),
         wrong("the convolution's channels left in front", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).flatten(2)").but(FIRST, "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
               """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the last two axes change
@@ -283,6 +288,9 @@ EXERCISE = Exercise(
         wrong("a pair came back", RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN,
               "Two things came back. forward returns the logits alone."),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
+        wrong("a dropout of another strength", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
+              """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has a strength of its own,
+              such as the .1 of the library's layer. All of them take what `dropout` says.""", shows=something_is_left),
     ),
     right=(
         right("written out", RIGHT),
