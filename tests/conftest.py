@@ -21,7 +21,7 @@ LONG = {
     "sandbox": 110, "attacks-landlock": 105, "test_own_exercises": 100, "test_pages": 70, "09_blocks": 60,
     "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50,
     "sample-class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40,
-    "06_multi_head_attention": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
+    "06_multi_head_attention": 35, "15_pretrained": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
     "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,
     "02_text_to_vectors": 20, "00_start_here": 20, "test_benchmark": 20, "test_formgrader": 20,
     "05_self_attention": 15, "test_two_parts": 15, "known-encoder-layer": 15,
