@@ -295,7 +295,8 @@ EXERCISE = Exercise(
         wrong("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
               "p was asked twice, so only p times p of the words were chosen.", quotes=shares),
         wrong("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
-              "Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth argument.", quotes=tables),
+              "Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth argument.", quotes=tables,
+              shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75),
         wrong("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
                   "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)", "torch.randint(V, ids.shape)"), MLM,
               """The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the
@@ -314,7 +315,7 @@ EXERCISE = Exercise(
               "Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.", quotes=shares,
               shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         wrong("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
-              "The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others.", quotes=shares,
+              "The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others. (Or words were taken for specials that are none.)", quotes=shares,
               shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
         wrong("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
               "Both tables have the dtype of ids, long: an embedding and a loss ask for that.", shows=lambda evidence: " of dtype " in evidence.got[FORM]),

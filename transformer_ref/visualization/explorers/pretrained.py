@@ -35,11 +35,11 @@ def explorer(
         FloatSlider(value=0.3, min=0.0, max=1.0, step=0.05, description="p of mlm_mask", style=WIDE),
         IntSlider(value=1, min=1, max=20, description="seed", style=WIDE),
         ToggleButtons(options=list(HOWS), description="how of pool", style=WIDE),
-        IntSlider(value=2, min=0, max=8, description="pads behind it", style=WIDE),
         Dropdown(options=NAMES, description="names that learn", style=WIDE),
+        IntSlider(value=2, min=0, max=8, description="pads behind it", style=WIDE),
     ]
 
-    def view(text: str, what: str, p: float, seed: int, how: str, pads: int, names: str) -> Drawing:
+    def view(text: str, what: str, p: float, seed: int, how: str, names: str, pads: int) -> Drawing:
         if what == FREEZE:
             return _frozen(freeze_except, copy.deepcopy(judge), [name for name in names.split(", ") if name])
         if what == LOAD:
