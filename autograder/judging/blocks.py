@@ -5,7 +5,6 @@ sub-layers whatever their names: matrices of the model's width make attentions, 
 width a feed-forward network; vectors that are no bias are norms. Inside an attention `roles` reads names and layouts.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,7 +12,7 @@ from functools import lru_cache
 import torch
 
 from autograder.catalogue.exercise import Block, Role
-from autograder.judging import roles, single_parts
+from autograder.judging import roles, single_parts, slots
 from autograder.judging.roles import Assignment, Matrix, Shape, Slot
 
 MOST_READINGS = 24
@@ -28,19 +27,6 @@ class Trouble:
     found: int
     wanted: int
     shared: bool = False
-
-
-@dataclass(frozen=True)
-class VectorSlot(Slot):
-    """Where a vector lives: those numbers of a parameter, or of parameters joined, that the rows of a matrix have."""
-
-    def place(self, tensors: Mapping[str, torch.Tensor], value: torch.Tensor) -> None:
-        target = self.matrix.joined(tensors).clone()
-        target[self._rows()] = value
-        self.matrix.part(tensors, target)
-
-    def take(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        return self.matrix.joined(tensors)[self._rows()]
 
 
 @dataclass(frozen=True)
@@ -117,10 +103,10 @@ class _Reader:
         self._shapes: dict[str, Shape] = {}
         self.troubles: list[Trouble] = []
         self._fixed = self._by_word(said)
-        taken = _members(self._fixed)
+        taken = slots.members(self._fixed)
         self._order = [name for name in parameters.order if name not in taken]
         vectors = self._place_vectors()
-        taken |= _members(vectors)
+        taken |= slots.members(vectors)
         self._order = [name for name in self._order if name not in taken]
         self._biases = self._matched_biases()
         self._simple: Assignment = self._fixed | vectors
@@ -160,18 +146,18 @@ class _Reader:
         for role, name in said.items():
             name = name if name in self._seen.shapes else f"{name}.weight"
             shape = self._seen.shapes.get(name, ())
-            if role not in wanted or sorted(_matrix(shape)) != sorted(wanted[role]):
+            if role not in wanted or sorted(slots.without_ones(shape)) != sorted(wanted[role]):
                 continue
             if len(wanted[role]) == 1:
-                found[role] = _vector(name, wanted[role][0])
+                found[role] = slots.vector_slot(name, wanted[role][0])
             else:
-                found[role] = _whole(name, shape, wanted[role])
+                found[role] = slots.whole_slot(name, shape, wanted[role])
         return found
 
     def _shape(self, name: str) -> Shape:
         """The shape of a parameter; a bias that is cut into heads is the vector that it was cut from."""
         if name not in self._shapes:
-            shape = _matrix(self._seen.shapes[name])
+            shape = slots.without_ones(self._seen.shapes[name])
             attentions = {block.sizes for block in self._of("attention")}
             cut = len(shape) == 2 and any(shape == (heads, width // heads) for width, heads in attentions)
             self._shapes[name] = (shape[0] * shape[1],) if cut else shape
@@ -183,7 +169,7 @@ class _Reader:
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
         free = [name for name in vectors if name not in self._seen.ones]
         found: dict[str, str] = {}
-        for fits in (_by_module, _by_key):
+        for fits in (slots.by_module, slots.by_key):
             for matrix in matrices:
                 for vector in free:
                     if matrix not in found and vector not in found.values() and fits(matrix, vector):
@@ -226,7 +212,7 @@ class _Reader:
             found = [name for name in self._matrices_of(block.sizes, taken) if name not in used]
             if role not in self._fixed and found:
                 used.add(found[0])
-                self._simple[role] = _whole(found[0], self._seen.shapes[found[0]], block.sizes)
+                self._simple[role] = slots.whole_slot(found[0], self._seen.shapes[found[0]], block.sizes)
         missing = [role for role in blocks if role not in self._simple]
         shapes = {tuple(sorted(block.sizes)) for block in blocks.values()}
         left = {name for shape in shapes for name in self._matrices_of(shape, taken) if name not in used}
@@ -241,11 +227,11 @@ class _Reader:
 
         def is_of_another(name: str) -> bool:
             a_scale = name in self._seen.ones or name.endswith(".weight") or self._in_norm(name)
-            return a_scale or any(fits(matrix, name) for fits in (_by_module, _by_key) for matrix in matrices)
+            return a_scale or any(fits(matrix, name) for fits in (slots.by_module, slots.by_key) for matrix in matrices)
 
         found = single_parts.vectors(blocks, self._seen.shapes, self._order, is_of_another)
         self.troubles += [Trouble(each.name, 0, 1) for each in blocks if f"{each.name}.numbers" not in found]
-        return {role: _vector(name, self._numbers(name)) for role, name in found.items()}
+        return {role: slots.vector_slot(name, self._numbers(name)) for role, name in found.items()}
 
     def _place_single_parts(self) -> set[str]:
         """Rows, such as positions, and projections with their biases."""
@@ -255,7 +241,7 @@ class _Reader:
         for block in self._free("rows", "rows"):
             what, number, wanted = (f"rows of {block.name}", near, block.sizes[0]) if near else (block.name, 0, 1)
             self.troubles.append(Trouble(what, number, wanted))
-        self._order = [name for name in self._order if name not in _members(found)]
+        self._order = [name for name in self._order if name not in slots.members(found)]
         found, spare = single_parts.projections(self._free("projection", "weight"), self._seen.shapes, self._order)
         self._simple |= found
         missing = self._free("projection", "weight")
@@ -266,14 +252,14 @@ class _Reader:
             slot, role = self._simple.get(f"{block.name}.weight"), f"{block.name}.bias"
             bias = self._bias_of(slot.parameter) if slot else None
             if bias is not None and self._numbers(bias) == block.sizes[1]:
-                self._simple[role] = _vector(bias, block.sizes[1])
+                self._simple[role] = slots.vector_slot(bias, block.sizes[1])
             elif slot is not None and role not in self._fixed:
                 self.troubles.append(Trouble(f"bias of the {block.name}", 0, 1))
-        return _members(self._simple)
+        return slots.members(self._simple)
 
     def _bias_of(self, matrix: str) -> str | None:
         """The bias that was matched; of a matrix that the class names, the one that is called like it."""
-        named = (name for name in self._order if _by_module(matrix, name) or _by_key(matrix, name))
+        named = (name for name in self._order if slots.by_module(matrix, name) or slots.by_key(matrix, name))
         return self._biases.get(matrix) or next(named, None)
 
     def _free(self, kind: str, part: str) -> list[Block]:
@@ -310,7 +296,7 @@ class _Reader:
                 break
             for name, (role, wanted) in zip(found, names.items(), strict=True):
                 used.add(name)
-                self._simple[f"{block.name}.{role}"] = _whole(name, self._seen.shapes[name], wanted)
+                self._simple[f"{block.name}.{role}"] = slots.whole_slot(name, self._seen.shapes[name], wanted)
         return used
 
     def _attention_groups(self, taken: set[str]) -> list[list[str]]:
@@ -341,26 +327,26 @@ class _Reader:
 
     def _attention(self, block: Block, names: list[str]) -> list[Assignment]:
         """The ways to read an attention's matrices; where names are silent, what is used last makes the output."""
-        prefix = _shared_path(names)
+        prefix = slots.shared_path(names)
         shapes = {name.removeprefix(prefix): self._seen.shapes[name] for name in names}
         ways = roles.assign(shapes, attention_roles(*block.sizes), {})
         last = names[-1].removeprefix(prefix)
         ends = [way for way in ways if last in (name for name, _ in way["output"].matrix.members)]
         found = []
         for way in ends or ways:
-            slots: Assignment = {}
+            placed: Assignment = {}
             for part, slot in way.items():
                 members = tuple((f"{prefix}{name}", place) for name, place in slot.matrix.members)
                 slot = replace(slot, matrix=replace(slot.matrix, name=f"{prefix}{slot.matrix.name}", members=members))
-                slots[f"{block.name}.{part}"] = slot
+                placed[f"{block.name}.{part}"] = slot
                 bias = self._bias_slot(slot, block.sizes[0])
                 if bias is not None:
-                    slots[f"{block.name}.{part} bias"] = bias
-            if len(slots) == 2 * len(PARTS):
-                found.append(slots)
+                    placed[f"{block.name}.{part} bias"] = bias
+            if len(placed) == 2 * len(PARTS):
+                found.append(placed)
         return found
 
-    def _bias_slot(self, slot: Slot, width: int) -> VectorSlot | None:
+    def _bias_slot(self, slot: Slot, width: int) -> slots.VectorSlot | None:
         """Where the bias of a projection lives, cut as its matrix is."""
         names = list(dict.fromkeys(self._biases.get(name) for name, _ in slot.matrix.members))
         if None in names:
@@ -368,8 +354,8 @@ class _Reader:
         size = sum(self._numbers(name) for name in names)
         matrix = Matrix(names[0], (size,), tuple((name, None) for name in names))
         if size == width:
-            return VectorSlot(matrix, 0, width, True)
-        return VectorSlot(matrix, slot.start, slot.stop, True, slot.heads, slot.stride)
+            return slots.VectorSlot(matrix, 0, width, True)
+        return slots.VectorSlot(matrix, slot.start, slot.stop, True, slot.heads, slot.stride)
 
     def _place_norms(self) -> None:
         """Vectors that are no biases: scale and shift of each norm, in the order of use."""
@@ -384,8 +370,8 @@ class _Reader:
             self.troubles.append(Trouble(what, found, len(blocks), self._seen.shared(vectors)))
             return
         for block, scale, shift in zip(blocks, scales, shifts, strict=True):
-            self._simple[f"{block.name}.scale"] = _vector(scale, width)
-            self._simple[f"{block.name}.shift"] = _vector(shift, width)
+            self._simple[f"{block.name}.scale"] = slots.vector_slot(scale, width)
+            self._simple[f"{block.name}.shift"] = slots.vector_slot(shift, width)
 
     def _scales_and_shifts(self, vectors: Sequence[str]) -> tuple[list[str], list[str]]:
         scales = [name for name in vectors if name in self._seen.ones or name.endswith(".weight")]
@@ -405,7 +391,7 @@ class _Reader:
             bias = self._biases.get(slot.parameter)
             size = slot.matrix.shape[0 if slot.outputs_first else 1]
             if bias is not None and self._numbers(bias) == size:
-                self._simple[f"{role} bias"] = _vector(bias, size)
+                self._simple[f"{role} bias"] = slots.vector_slot(bias, size)
             elif f"{role} bias" not in self._fixed:
                 self.troubles.append(Trouble("feed-forward biases", 0, len(feed_forward)))
                 break
@@ -426,47 +412,3 @@ class _Reader:
         vectors = [name for name in self._order if len(self._shape(name)) == 1 and self._numbers(name) in rows]
         shapes = [self._shape(owners[name]) if name in owners else None for name in vectors if name not in placed]
         return any(shape is None or tuple(sorted(shape)) in map(tuple, map(sorted, tables)) for shape in shapes)
-
-
-def _members(reading: Assignment) -> set[str]:
-    return {name for slot in reading.values() for name, _ in slot.matrix.members}
-
-
-def _shared_path(names: Sequence[str]) -> str:
-    """The modules that all of the names lie in, as far as they agree, with a dot at the end; or nothing."""
-    path = ""
-    for step in names[0].split(".")[:-1]:
-        if not all(name.startswith(f"{path}{step}.") for name in names):
-            break
-        path += f"{step}."
-    return path
-
-
-def _matrix(shape: Shape) -> Shape:
-    """The shape without axes of size 1; a vector may be written with them."""
-    return tuple(size for size in shape if size != 1) or (1,)
-
-
-def _vector(name: str, size: int) -> VectorSlot:
-    return VectorSlot(Matrix(name, (size,), ((name, None),)), 0, size, True)
-
-
-def _whole(name: str, shape: Shape, wanted: Shape) -> Slot:
-    """A parameter that is all of one matrix (inputs, outputs), in either layout."""
-    matrix = Matrix(name, _matrix(shape), ((name, None),))
-    return Slot(matrix, 0, wanted[1], matrix.shape != tuple(wanted))
-
-
-def _by_module(matrix: str, vector: str) -> bool:
-    """nn.Linear's weight and bias, and in_proj_weight and in_proj_bias."""
-    return matrix.endswith("weight") and vector == matrix.removesuffix("weight") + "bias"
-
-
-def _by_key(matrix: str, vector: str) -> bool:
-    """Names of one module that are alike but for a w and a b: W1 and b1, w_q and bias_q."""
-    (path, _, one), (other_path, _, other) = matrix.rpartition("."), vector.rpartition(".")
-    return path == other_path and "b" in other.lower() and _key(one) == _key(other)
-
-
-def _key(name: str) -> str:
-    return re.sub(r"weights?|bias|[wb_]", "", name.lower())
