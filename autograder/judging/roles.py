@@ -211,12 +211,13 @@ def _groupings(roles: Sequence[Role]) -> list[tuple[tuple[Role, ...], ...]]:
     return list(found.values())
 
 
-LAYOUTS = (False, True)  # whether a bare square matrix has its outputs first; a layer's always has
+LAYOUTS = (False, True)  # whether a bare square matrix has its outputs first; a layer's has, unless another one shows
 
 
 def _read(groups: Sequence[Sequence[Role]], matrices: Sequence[Matrix]) -> Iterator[Assignment]:
     """The ways to read these matrices as these groups of roles; more than one only where a shape leaves a choice."""
-    for layout, by_head in itertools.product(LAYOUTS, (False, True)):
+    layouts = (*LAYOUTS, None) if any(map(_shows_inputs_first, groups, matrices)) else LAYOUTS
+    for layout, by_head in itertools.product(layouts, (False, True)):
         reading: Assignment = {}
         for group, matrix in zip(groups, matrices, strict=True):
             reading |= _slots(group, matrix, layout, by_head) or {}
@@ -224,17 +225,24 @@ def _read(groups: Sequence[Sequence[Role]], matrices: Sequence[Matrix]) -> Itera
             yield reading
 
 
-def _slots(group: Sequence[Role], matrix: Matrix, layout: bool, by_head: bool) -> Assignment | None:
+def _shows_inputs_first(group: Sequence[Role], matrix: Matrix) -> bool:
+    """Whether a layer's weight has its inputs first, as those of GPT-2's own Conv1D; then its square ones have too."""
+    inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
+    return matrix.name.endswith(".weight") and inputs != outputs and matrix.shape == (inputs, outputs)
+
+
+def _slots(group: Sequence[Role], matrix: Matrix, layout: bool | None, by_head: bool) -> Assignment | None:
     """Where the roles of a group lie in a matrix; None where it is of another shape.
 
-    by_head: whether a matrix of several roles has all of one head together, then all of the next.
+    layout: whether a bare square matrix has its outputs first; None: not even a layer's has. by_head: whether a matrix
+    of several roles has all of one head together, then all of the next.
     """
     inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
     if matrix.shape not in ((inputs, outputs), (outputs, inputs)) or any(role.inputs != inputs for role in group):
         return None
     outputs_first = matrix.shape == (outputs, inputs)
     if inputs == outputs:
-        outputs_first = layout or matrix.name.endswith(".weight")
+        outputs_first = layout is not None and (layout or matrix.name.endswith(".weight"))
         if len(matrix.members) > 1:  # the axis that was cut tells
             outputs_first = (matrix.axis == 0) != group[0].cut_inputs
     heads = group[0].heads if len(group) > 1 and (by_head or len(matrix.members) > 1) else 1

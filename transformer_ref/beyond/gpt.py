@@ -142,7 +142,7 @@ def generate_cached(model: GPT, ids: Tensor, n: int, tau: float, g: torch.Genera
     return ids
 
 
-def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
+def residual_trace(model: GPT, ids: Tensor) -> list[Tensor]:
     """Return the residual stream, (batch, target, d_model), before the first block and after each: layers + 1 tensors.
 
     model: has `embed` (ids -> vectors with their positions) and `blocks`. The last norm is not part of the stream.
@@ -153,7 +153,7 @@ def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
     return trace
 
 
-def logit_lens(model: nn.Module, ids: Tensor) -> Tensor:
+def logit_lens(model: GPT, ids: Tensor) -> Tensor:
     """Return what each depth would answer if the model ended there, (layers + 1, batch, target, vocabulary).
 
     Every entry of `residual_trace` goes through the last norm and the head (nostalgebraist 2020); the last are the

@@ -145,11 +145,12 @@ EXERCISE = Exercise(
     probes=(
         visible("5 tokens, all in the context", told, 2, 3, 5, 9),
         visible("a context of 4 tokens, 7 are written", told, 3, 2, 7, 4),
-        visible("tau = 2, 5,000 rows", drawn, 2.0, sharp=3.0, **CHANCE),
+        visible("tau = 4, 5,000 rows", drawn, 4.0, V=6, sharp=8.0, **CHANCE),
+        visible("tau = 0.25, 5,000 rows", drawn, 0.25, V=6, sharp=0.8, **CHANCE),
         visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
         visible("a model that would bear more than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
-        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 4, 3, 5, also={"generator"}, says="drawn with the generator g alone", **CHANCE),
-        hidden("tau = 0.5, beyond the context", drawn, 0.5, 3, 3, 2, 2, says="tau: 0 or more", **CHANCE),
+        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, also={"generator"}, says="drawn with the generator g alone", **CHANCE),
+        hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, says="tau: 0 or more", **CHANCE),
         hidden("other sizes", told, 4, 5, 9, 6, 0, 17, says=PROMISED),
         hidden("a context of one token", told, 3, 2, 4, 1, says="context: at least 1"),
         hidden("one prompt of one token", told, 1, 1, 6, 3, says=PROMISED),
@@ -203,9 +204,6 @@ EXERCISE = Exercise(
               "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + n in all.", quotes=sizes),
         wrong("at least one token", RIGHT.but("range(n)", "range(max(n, 1))"), GENERATE,
               "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
-        wrong("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
-              "In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*, by its share. If one random "
-              "number decides for all rows: each row draws for itself.", quotes=first_shares, shows=always_one),
         wrong("tau = 0 divides", RIGHT.but("tau == 0", "False"), GENERATE,
               "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
         wrong("the least likely token", RIGHT.but("logits.argmax", "logits.argmin"), GENERATE,
@@ -262,6 +260,9 @@ EXERCISE = Exercise(
               "here no end is looked for."),
         wrong("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
               "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
+        wrong("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
+              "In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*, by its share. If one random "
+              "number decides for all rows: each row draws for itself.", quotes=first_shares, shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     right=(

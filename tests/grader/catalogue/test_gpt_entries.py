@@ -128,6 +128,23 @@ def test_an_answer_may_ask_a_model_for_its_device_and_hang_hooks_on_it():
         assert verdict(exercise_id, source).passed
 
 
+def test_a_layer_with_its_inputs_first_is_read_where_a_wider_one_shows_it():
+    source = next(each.source for each in catalogue.find("gpt-block").right if each.name == "as nanoGPT writes it")
+    layer = """
+class Conv1D(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+"""
+    assert verdict("gpt-block", layer + source.replace("nn.Linear(", "Conv1D(")).passed
+
+
 def test_hooks_that_stay_cost_the_part_that_looks_for_them():
     known = next(each for each in catalogue.find("residual-trace").wrong if each.name == "hooks left behind")
     assert 0 < verdict("residual-trace", known.source).points < 3
