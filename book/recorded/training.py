@@ -28,7 +28,7 @@ RECORD = FOLDER / "training.json"
 SEEDS, STEPS, WARM_UP = laboratory.SEEDS, laboratory.STEPS, laboratory.WARM_UP
 LAYERS = 3  # on each side; where the norm stands matters more, the deeper the model is
 NORMS = {"post-norm": False, "pre-norm": True}
-TRIED = (("post-norm", 2e-3), ("post-norm", 4e-3))  # norm, peak rate; what is added is recorded by the next call
+TRIED = tuple((norm, rate) for norm in NORMS for rate in (2e-3, 4e-3))  # what is added is recorded by the next call
 STARTS = {"warm-up": True, "none": False}
 LOOKS = (50, 100, 150, 200, 300, 400, 500, 600)  # steps after which accuracies are taken
 
