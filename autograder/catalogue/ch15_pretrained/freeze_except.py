@@ -123,7 +123,7 @@ EXERCISE = Exercise(
         visible("a name that the model does not have", given(2, ["hea"])),
         hidden("layer 1 of twelve", model, 12, ["encoder.layers.1", "head"], says="`encoder.layers.1` does not mean `encoder.layers.10`"),
         hidden("some of it comes frozen", model, 2, ["encoder", "head_norm"], frozen=BODY, says="may come frozen"),
-        hidden("nothing is named", model, 1, [], stale=-1.0, says="may be empty: then everything is frozen"),
+        hidden("nothing is named", model, 1, [], stale=-1.0, says="With an empty list everything is frozen"),
         hidden("the whole of it is named", model, 1, ["encoder", "head_norm", "head"], training=False, says="names: a list of names"),
         hidden("a norm, with old gradients", model, 2, ["encoder.norm", "encoder.layers.0.norm2.weight"], stale=0.5,
                says="any parameter or part of the model"),
