@@ -214,10 +214,10 @@ EXERCISE = Exercise(
         hidden("float32 into float32", weights, SIZES, torch.float32, says="of whatever floats"),
         hidden("float64 into float64, large numbers", weights, SIZES, torch.float64, "float64", 1e8, rtol=0.0, says="of whatever floats"),
         hidden("without masks", weights, (9, 3, 4, 2, 6), mask=False, says="may be there or not"),
-        hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",), says="An entry that is missing"),
-        hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",), says="An entry that is missing"),
+        hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",), says="an entry that is missing"),
+        hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",), says="an entry that is missing"),
         hidden("a layer is missing", damaged, tuple(
-                   name for name in foreign(torch.Generator(), SIZES, torch.float16) if ".block.1." in name), says="An entry that is missing"),
+                   name for name in foreign(torch.Generator(), SIZES, torch.float16) if ".block.1." in name), says="an entry that is missing"),
         hidden("a layer too many", damaged, put=tuple(
                    (name.replace(".1.", ".2."), tuple(value.shape))
                    for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name), says="one that is in no line of the table"),
