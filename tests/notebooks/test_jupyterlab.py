@@ -113,47 +113,6 @@ def notebook(lab: tuple[str, list[str], Path], browser: Browser) -> Iterator[Lab
     page.close()
 
 
-def saved_when_run(page: Page, stored: Path) -> list[dict[str, Any]]:
-    """The cells of a notebook that is running, as saved when the last of code has been run."""
-    for _ in range(2 * PATIENCE // 1000):
-        page.keyboard.press("ControlOrMeta+S")
-        page.wait_for_timeout(1000)
-        cells = json.loads(stored.read_text(encoding="utf-8"))["cells"]
-        if [cell for cell in cells if cell["cell_type"] == "code"][-1]["execution_count"]:
-            return cells
-    raise AssertionError(f"{stored.name} did not come to its end")
-
-
-@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
-def test_a_solved_notebook_runs_whole_and_its_explorer_is_drawn(
-    lab: tuple[str, list[str], Path], browser: Browser, assignment: Assignment
-) -> None:
-    """The capstone learns for a few steps only, so what is asked of its translations fails."""
-    address, _, work = lab
-    name = f"{assignment.id}/{assignment.notebook}.ipynb"
-    solved = (ROOT / "solutions" / name).read_text(encoding="utf-8")
-    short = solved.replace("capstone.train(model, experiment)", "capstone.train(model, experiment, steps=20)")
-    (work / name).write_text(short, encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.goto(address.replace("00_start_here/start_here.ipynb", name) + "&reset", timeout=PATIENCE)
-    expect(page.locator(".jp-Notebook h1").first).to_contain_text(assignment.id[:2], timeout=PATIENCE)
-    expect(page.locator(".jp-Toolbar-kernelName")).to_contain_text("Python", timeout=PATIENCE)
-    expect(page.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "idle", timeout=PATIENCE)
-    page.locator(".lm-MenuBar-itemLabel").filter(has_text="Run").click()
-    page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
-    cells = saved_when_run(page, work / name)
-    for _ in range(4):  # the last cell is in sight, and cells far from it are not in the page
-        page.keyboard.press("ArrowUp")
-    explorer = page.locator(".jp-Notebook .jp-Cell").filter(has_text="explore(")
-    expect(explorer.locator(".jp-OutputArea-output svg").first).to_be_visible(timeout=PATIENCE)
-    outputs = [(cell["id"], output) for cell in cells for output in cell.get("outputs", ())]
-    assert [(where, each["ename"]) for where, each in outputs if each["output_type"] == "error"] == []
-    said = {where: "".join(each.get("data", {}).get("text/plain", "")) for where, each in outputs}
-    asked = [exercise.id for exercise in assignment.exercises if not exercise.trained]
-    assert [each for each in asked if "✗" in said[f"{each}-check"] or "✓" not in said[f"{each}-check"]] == []
-    page.close()
-
-
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(
     notebook: LabNotebook, lab: tuple[str, list[str], Path]
 ) -> None:
@@ -226,3 +185,45 @@ def test_the_explorer_is_drawn_by_the_learner_s_function_and_a_key_changes_the_p
     assert "Traceback" not in explorer.inner_text()
 
     assert "There is no class SelfAttention" in notebook.run("self-attention-translator")
+
+
+def saved_when_run(page: Page, stored: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook that is running, as saved when the last of code has been run."""
+    for _ in range(2 * PATIENCE // 1000):
+        page.keyboard.press("ControlOrMeta+S")
+        page.wait_for_timeout(1000)
+        cells = json.loads(stored.read_text(encoding="utf-8"))["cells"]
+        if [cell for cell in cells if cell["cell_type"] == "code"][-1]["execution_count"]:
+            return cells
+    raise AssertionError(f"{stored.name} did not come to its end")
+
+
+@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
+def test_a_solved_notebook_runs_whole_and_its_explorer_is_drawn(
+    lab: tuple[str, list[str], Path], browser: Browser, assignment: Assignment
+) -> None:
+    """Last of all, since it writes over the learner's notebooks. The capstone learns for a few steps only, so what is
+    asked of its translations fails."""
+    address, _, work = lab
+    name = f"{assignment.id}/{assignment.notebook}.ipynb"
+    solved = (ROOT / "solutions" / name).read_text(encoding="utf-8")
+    short = solved.replace("capstone.train(model, experiment)", "capstone.train(model, experiment, steps=20)")
+    (work / name).write_text(short, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.goto(address.replace("00_start_here/start_here.ipynb", name) + "&reset", timeout=PATIENCE)
+    expect(page.locator(".jp-Notebook h1").first).to_contain_text(assignment.id[:2], timeout=PATIENCE)
+    expect(page.locator(".jp-Toolbar-kernelName")).to_contain_text("Python", timeout=PATIENCE)
+    expect(page.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "idle", timeout=PATIENCE)
+    page.locator(".lm-MenuBar-itemLabel").filter(has_text="Run").click()
+    page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
+    cells = saved_when_run(page, work / name)
+    for _ in range(4):  # the last cell is in sight, and cells far from it are not in the page
+        page.keyboard.press("ArrowUp")
+    explorer = page.locator(".jp-Notebook .jp-Cell").filter(has_text="explore(")
+    expect(explorer.locator(".jp-OutputArea-output svg").first).to_be_visible(timeout=PATIENCE)
+    outputs = [(cell["id"], output) for cell in cells for output in cell.get("outputs", ())]
+    assert [(where, each["ename"]) for where, each in outputs if each["output_type"] == "error"] == []
+    said = {where: "".join(each.get("data", {}).get("text/plain", "")) for where, each in outputs}
+    asked = [exercise.id for exercise in assignment.exercises if not exercise.trained]
+    assert [each for each in asked if "✗" in said[f"{each}-check"] or "✓" not in said[f"{each}-check"]] == []
+    page.close()
