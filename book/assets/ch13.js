@@ -48,7 +48,7 @@
   const SHOWN = 12; // letters, the last ones of a text
 
   const lens = (root, first) => {
-    const table = html("table", { class: "ch13-lens", tabindex: "0", "aria-label": "Guess after each block" });
+    const table = html("table", { class: "ch13-lens", "aria-label": "Guess after each block" });
     const said = html("output", { "aria-live": "polite" }), note = html("p", { role: "status", class: "ch11-note" });
     const draw = ({ read, rows }) => { // rows: depth by depth, for each letter read its likeliest next one and the share
       const next = [...read.slice(1), null];
@@ -87,7 +87,7 @@
     root.replaceChildren(
       head("Asked after every block", "W13c"),
       html("form", { class: "ch11-own", onsubmit: ask }, html("label", { for: "W13c-text" }, "A text of your own "), input, " ", html("button", { type: "submit" }, "ask")),
-      note, html("div", { class: "ch13-scroll" }, table), said);
+      note, html("div", { class: "ch13-scroll", role: "region", tabindex: "0", "aria-label": "Guesses, a row for each block" }, table), said);
     draw(first);
   };
 
@@ -161,14 +161,17 @@
         stop.disabled = running === null;
       }
     };
+    const announce = () => {
+      if (running === null) said.textContent = `The next letters: temperature ${tau.toFixed(1)}, keys and values ${kept === "no" ? "computed anew" : "kept"}.`;
+    };
     const stop = html("button", { type: "button", onclick: () => { running = null; } }, "stop");
     stop.disabled = true;
     root.replaceChildren(
       head("It writes, in this page", "W13d"),
       html("form", { class: "ch11-own", onsubmit: write }, html("label", { for: "W13d-text" }, "The tale begins "), input, " ", html("button", { type: "submit" }, "go on"), " ", stop),
       html("div", { class: "widget-controls" },
-        slider("temperature τ", "W13d-tau", { min: 0, max: 1.5, step: 0.1, value: tau }, (value) => value.toFixed(1), (value) => { tau = value; }),
-        choice("keys and values", "W13d-cache", [["kept", "yes"], ["computed anew", "no"]], kept, (value) => { kept = value; })),
+        slider("temperature τ", "W13d-tau", { min: 0, max: 1.5, step: 0.1, value: tau }, (value) => value.toFixed(1), (value) => { tau = value; announce(); }),
+        choice("keys and values", "W13d-cache", [["kept", "yes"], ["computed anew", "no"]], kept, (value) => { kept = value; announce(); })),
       note, paper, said);
   };
 

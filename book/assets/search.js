@@ -9,6 +9,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const stemmer = new Stemmer();
   const stems = (text) => splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(word));
 
+  // The best stands last, as Sphinx reads from the end; among equals the chapter that is read first.
+  const worse = (a, b) => a[4] - b[4] || (a[0] < b[0] ? 1 : a[0] > b[0] ? -1 : 0);
+
   const sectionsOf = (wanted) => {
     const { alltitles, titles, docnames, filenames } = Search._index, found = [];
     for (const [title, places] of Object.entries(alltitles)) {
@@ -21,7 +24,7 @@ document.addEventListener("DOMContentLoaded", () => {
         found.push([docnames[file], named, id === null ? "" : `#${id}`, null, score, filenames[file]]);
       }
     }
-    return found.sort((a, b) => a[4] - b[4]); // the best stands last, as Sphinx reads from the end
+    return found.sort(worse);
   };
 
   Search._performSearch = (query, ...terms) => {
@@ -29,6 +32,6 @@ document.addEventListener("DOMContentLoaded", () => {
     const known = new Set(sections.map((result) => result[0] + result[2]));
     const pages = theirs(query, ...terms).filter((result) => !known.has(result[0] + result[2]));
     const isChapter = (result) => Number(/^\d/.test(result[0]));
-    return [...pages.sort((a, b) => isChapter(a) - isChapter(b) || a[4] - b[4]), ...sections];
+    return [...pages.sort((a, b) => isChapter(a) - isChapter(b) || worse(a, b)), ...sections];
   };
 });

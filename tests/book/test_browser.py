@@ -47,7 +47,10 @@ TERMS = {  # what people look for -> the chapter whose section comes first
     "label smoothing": "10",
     "beam": "11",
     "capstone": "12",
-    "linear attention": "16",
+    "decoder only": "13",
+    "convolution": "14",
+    "pretrained models": "15",
+    "brackets": "16",
 }
 
 pytestmark = pytest.mark.browser

@@ -1,8 +1,7 @@
 """Small images drawn as the squares that they are made of, whole or cut into patches."""
 
 import math
-
-from torch import Tensor
+from typing import Any
 
 from transformer_ref.visualization.drawing import Drawing
 
@@ -10,11 +9,11 @@ SEAM = 0.3  # by which a square reaches into the next, or a hair of paper is see
 LEVELS = 15  # shades of a channel that are told apart: neighbors of one shade are drawn as one
 
 
-def paint(drawing: Drawing, pixels: Tensor, x: float, y: float, pixel: float, title: str = "") -> None:
+def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title: str = "") -> None:
     """Draw an image with its upper left corner at (x, y), each of its pixels `pixel` wide.
 
-    pixels: (3, height, width), colors from 0 to 1, or (height, width) and 0 is white, 1 is black; what is beyond is cut
-    off. title: shown when a mouse rests on it. Raises ValueError for another shape.
+    pixels: a tensor (3, height, width), colors from 0 to 1, or (height, width), where 0 is white and 1 is black; what
+    is beyond is cut off. title: shown when a mouse rests on it. Raises ValueError for another shape.
     """
     if pixels.dim() == 2:
         pixels = (1 - pixels).expand(3, -1, -1)  # (3, height, width)
@@ -37,8 +36,8 @@ def paint(drawing: Drawing, pixels: Tensor, x: float, y: float, pixel: float, ti
                 start = across
 
 
-def cut(pixels: Tensor, p: int) -> list[Tensor]:
-    """Return an image's patches of p by p pixels, row by row: (3, p, p) each, or (p, p)."""
+def cut(pixels: Any, p: int) -> list[Any]:
+    """Return the patches of an image, a tensor, p by p pixels each, row by row: (3, p, p), or (p, p)."""
     rows, columns = pixels.shape[-2] // p, pixels.shape[-1] // p
     return [
         pixels[..., p * (n // columns) : p * (n // columns + 1), p * (n % columns) : p * (n % columns + 1)]
@@ -46,7 +45,7 @@ def cut(pixels: Tensor, p: int) -> list[Tensor]:
     ]
 
 
-def paint_apart(drawing: Drawing, pixels: Tensor, x: float, y: float, pixel: float, p: int, gap: float) -> None:
+def paint_apart(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, p: int, gap: float) -> None:
     """Draw an image cut into patches, `gap` between them."""
     patches = cut(pixels, p)
     across = math.isqrt(len(patches))

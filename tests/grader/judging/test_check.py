@@ -255,7 +255,7 @@ def test_progress_lists_every_exercise_of_the_notebook_and_says_what_is_next(run
     assert mine[0].endswith(f"0 of {catalogue.find(ids[0]).points:g}, not checked yet")
     assert course_ == f"The course: 1 of {len(catalogue.exercise_ids())} exercises solved"
     assert len(chapters) == len(catalogue.assignments())
-    assert chapters[5].split() == ["·", "05", "Self", "attention", "1", "of", "6"] and chapters[4].endswith("0 of 5")
+    assert chapters[5].split() == ["·", "05", "Self-attention", "1", "of", "6"] and chapters[4].endswith("0 of 5")
     assert lines[-1] == f"Next: 05.1 {ids[0]}."
 
 

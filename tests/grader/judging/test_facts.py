@@ -181,6 +181,8 @@ def test_what_decides_imports_nothing_that_writes():
         "compare",
         "question",
         "roles",
+        "single_parts",
+        "slots",
         "noticed",
     }
 

@@ -1,8 +1,7 @@
 """A scene as a sentence of patches, a question that looks at them, and its answer."""
 
 from collections.abc import Sequence
-
-from torch import Tensor
+from typing import Any
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
@@ -14,7 +13,7 @@ BAR = 34.0  # a weight of 1
 
 
 def scene_and_question_hero(
-    pixels: Tensor, patch: int, question: str, weights: Sequence[float], answers: Sequence[tuple[str, float]]
+    pixels: Any, patch: int, question: str, weights: Sequence[float], answers: Sequence[tuple[str, float]]
 ) -> Hero:
     """Return the figure of one question about one scene.
 
@@ -41,8 +40,8 @@ def scene_and_question_hero(
 
 
 def _drawn(
-    pixels: Tensor,
-    patches: Sequence[Tensor],
+    pixels: Any,
+    patches: Sequence[Any],
     question: str,
     weights: Sequence[float],
     answers: Sequence[tuple[str, float]],
@@ -71,7 +70,7 @@ def _drawn(
     return drawing
 
 
-def _scene(drawing: Drawing, pixels: Tensor, count: int, x: float, y: float, side: float) -> None:
+def _scene(drawing: Drawing, pixels: Any, count: int, x: float, y: float, side: float) -> None:
     across = round(count**0.5)
     paint(drawing, pixels, x, y, side / pixels.shape[-1])
     for line in range(1, across):
@@ -80,7 +79,7 @@ def _scene(drawing: Drawing, pixels: Tensor, count: int, x: float, y: float, sid
         drawing.line(x, y + at, x + side, y + at, PAPER, width=3)
 
 
-def _word(drawing: Drawing, patch: Tensor, weight: float, x: float, y: float, side: float) -> None:
+def _word(drawing: Drawing, patch: Any, weight: float, x: float, y: float, side: float) -> None:
     paint(drawing, patch, x, y, side / patch.shape[-1])
     if weight >= 0.5:
         drawing.rectangle(x - 1.5, y - 1.5, side + 3, side + 3, "none", stroke=INK, radius=2)
