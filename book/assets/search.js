@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (!wanted.every((word) => words.includes(word))) continue;
       for (const [file, id] of places) {
         const whole = titles[file] === title, isChapter = /^\d/.test(docnames[file]);
-        const score = 1000 * (wanted.length / words.length) + (isChapter ? 500 : 0) + (whole ? 5 : 0);
+        const score = 1000 * (wanted.length / words.length) + (isChapter ? 500 : 0) + (whole ? 150 : 0);
         const named = whole ? title : `${titles[file]} > ${title}`;
         found.push([docnames[file], named, id === null ? "" : `#${id}`, null, score, filenames[file]]);
       }
