@@ -6,6 +6,7 @@ Everything is small enough for a notebook on two cores: the built-in English-Ita
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import NamedTuple
 
 import torch
@@ -32,7 +33,7 @@ TRAINING = TrainingConfig(
     steps=STEPS, tokens_per_batch=1_536, schedule="linear", learning_rate=1e-2, muon_rate=1.2e-2, muon_momentum=0.9,
     weight_decay=0.2, muon_weight_decay=0.2, label_smoothing=0.05, clip=10.0,
 )  # fmt: skip
-OTHER_RATE = 2e-3  # AdamW's, for a model whose parts are somebody else's
+OTHER_RATE = 5e-3  # AdamW's, for a model whose parts are somebody else's
 STATES = 10  # kept in the course of a training, one after each tenth of it
 LINES = 20  # of progress
 
@@ -83,10 +84,14 @@ def train(
 
     model: maps source ids and target input to logits, (batch, source), (batch, target) -> (batch, target, vocabulary).
         The package's `Transformer` is trained by the package's quick parts, any other by AdamW, as all are where torch
-        has no Muon.
+        has no Muon, and from first weights that are drawn as the package's are: those of nn.Embedding begin too large.
     say: told how it goes, a line now and then.
     """
     quick = isinstance(model, Transformer)
+    if not quick:
+        from transformer_ref.training.own import draw_weights  # grading, where the model is the package's, needs none
+
+        draw_weights(model, experiment.config)
     rates = {} if quick and HAS_MUON else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, clip=1.0)
     config = replace(TRAINING, steps=steps, seed=seed, **rates)
     pad, smoothing = experiment.config.pad, config.label_smoothing
@@ -114,6 +119,26 @@ def train(
         found.losses.extend(training.losses)
         model.eval()
     return found
+
+
+def opened(model: nn.Module, experiment: Experiment) -> Transformer:
+    """Return the package's Transformer with a model's weights: it hands out what its heads look at.
+
+    model: the package's, which is returned as it is, or a learner's Transformer(config), which is left as it was; its
+    weights are found by role. Raises OwnCodeError where they are not found or the two differ in numbers.
+    """
+    if isinstance(model, Transformer):
+        return model
+    # Grading, where the model is the package's, sees no more of the package than it needs.
+    from transformer_ref.interop.own_weights import as_reference
+    from transformer_ref.own_code import MODEL as NAME
+    from transformer_ref.own_code import OwnCode, OwnTransformer
+
+    module = ModuleType(type(model).__module__)
+    setattr(module, NAME, type(model))
+    own = OwnTransformer(OwnCode("your model", "", module), experiment.config)
+    own.own.load_state_dict(model.state_dict())
+    return as_reference(own)
 
 
 @contextlib.contextmanager

@@ -71,7 +71,9 @@ def marian(seed, d_model, heads, d_ff, **changes):
             **changes,
         }
     )
-    model = transformers.MarianMTModel(config).eval()
+    with torch.random.fork_rng(devices=[]):  # the library draws its first weights from the global random state
+        torch.manual_seed(seed)
+        model = transformers.MarianMTModel(config).eval()
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), ("", model.final_logits_bias)]:
             if "embed_positions" not in name:

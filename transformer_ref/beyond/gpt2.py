@@ -28,13 +28,14 @@ REPOSITORY = "openai-community/gpt2"
 FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 DATA = Path("build/data/gpt2")
 MASKS = (".attn.bias", ".attn.masked_bias")  # older files store the causal mask of each block
-FLAGS = {
+FLAGS = {  # what our code computes, by the fields of config.json
     "model_type": "gpt2",
     "activation_function": "gelu_new",
     "tie_word_embeddings": True,
     "add_cross_attention": False,
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
 }
-FLAGS |= {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False}
 NEEDED = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
 EPSILON = 1e-5  # inside the root of a norm, as torch's own
 IN_BLOCKS = {  # our module's name in a block -> theirs, and whether its matrix lies the other way round

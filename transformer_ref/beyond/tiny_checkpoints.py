@@ -45,13 +45,7 @@ def make_sentiment_folder(folder: str | Path, reviews: int = 400, steps: int = 1
         model = BertForSequenceClassification(config)
         ids = pad_sequences([tokenizer(review.text)["input_ids"] for review in written], PAD)
         labels = torch.tensor([review.label for review in written])
-        _train(
-            model,
-            ids,
-            steps,
-            seed,
-            lambda rows: model(input_ids=ids[rows], attention_mask=ids[rows] != PAD, labels=labels[rows]).loss,
-        )
+        _train(model, ids, labels, steps, seed)
     return _written(folder, model, tokenizer)
 
 
@@ -79,13 +73,7 @@ def make_generation_folder(folder: str | Path, sentences: int = 3_000, steps: in
         model = GPT2LMHeadModel(config)
         ids = pad_sequences([[*tokenizer(text)["input_ids"], END] for text in texts], PAD)
         labels = ids.masked_fill(ids == PAD, -100)
-        _train(
-            model,
-            ids,
-            steps,
-            seed,
-            lambda rows: model(input_ids=ids[rows], attention_mask=ids[rows] != PAD, labels=labels[rows]).loss,
-        )
+        _train(model, ids, labels, steps, seed)
     return _written(folder, model, tokenizer)
 
 
@@ -108,12 +96,14 @@ def _tokenizer(texts: Sequence[str], ends: tuple[str, str] | None):
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-def _train(model: nn.Module, ids: Tensor, steps: int, seed: int, loss_of) -> None:
+def _train(model: nn.Module, ids: Tensor, labels: Tensor, steps: int, seed: int) -> None:
+    """By the loss that their models compute themselves, of 32 texts a step."""
     g = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     model.train()
     for _ in range(steps):
-        loss = loss_of(torch.randint(len(ids), (32,), generator=g))
+        rows = torch.randint(len(ids), (32,), generator=g)
+        loss = model(input_ids=ids[rows], attention_mask=ids[rows] != PAD, labels=labels[rows]).loss
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

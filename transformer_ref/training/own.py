@@ -32,19 +32,24 @@ def own_settings(config: TrainingConfig, code: OwnCode) -> TrainingConfig:
 
 
 def new_own_model(code: OwnCode, config: ModelConfig, seed: int) -> OwnTransformer:
-    """Return the learner's model with first weights drawn as the package draws its own, so that none starts too large.
-
-    Tables of a vocabulary have variance 1 / d_model, other matrices Glorot's; vectors stay as the learner has them.
-    """
+    """Return the learner's model with first weights drawn as the package draws its own (see `draw_weights`)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = OwnTransformer(code, config)
-        for weight in model.parameters():
-            if weight.dim() == 2 and not _is_table(weight, config):
-                nn.init.xavier_uniform_(weight)
-            elif weight.dim() >= 2:
-                nn.init.normal_(weight, std=config.d_model**-0.5)
+        draw_weights(model, config)
     return model
+
+
+def draw_weights(model: nn.Module, config: ModelConfig) -> None:
+    """Draw the first weights of a learner's model as the package draws its own, so that none starts too large.
+
+    Tables of a vocabulary have variance 1 / d_model, other matrices Glorot's; vectors stay as the learner has them.
+    """
+    for weight in model.parameters():
+        if weight.dim() == 2 and not _is_table(weight, config):
+            nn.init.xavier_uniform_(weight)
+        elif weight.dim() >= 2:
+            nn.init.normal_(weight, std=config.d_model**-0.5)
 
 
 def own_hidden_matrices(model: OwnTransformer) -> Iterator[Tensor]:

@@ -75,6 +75,8 @@ def misfit(g: torch.Generator, kind: str) -> Case:
         odd["another.bias"] = normal(g, 5)
     elif kind == "newest has more":
         states[-1]["another.bias"] = normal(g, 5)
+    elif kind == "older":  # of another model, and not among the last three
+        del states[0]["norm.bias"]
     elif kind == "row":
         odd["norm.bias"] = normal(g, 1)  # broadcasts, so that an addition would not stop
     else:
@@ -142,6 +144,7 @@ EXERCISE = Exercise(
         hidden("a name too many", misfit, "more", says="names or shapes that differ"),
         hidden("a name too many in the newest", misfit, "newest has more", says="names or shapes that differ"),
         hidden("a shape that would broadcast", misfit, "row", says="names or shapes that differ"),
+        hidden("another model before the last three", misfit, "older", says="differ among the last k states"),
         hidden("another vocabulary", misfit, "vocabulary", says="names or shapes that differ"),
         hidden("the last 0", inputs, 3, 0, says="Any other k"),
         hidden("more than there are", inputs, 3, 4, says="Any other k"),
@@ -167,6 +170,8 @@ EXERCISE = Exercise(
               "The sum of the last k states was divided by the number of all states, so every weight is too small.", quotes=first_number),
         wrong("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
               "The first k states were taken. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
+        wrong("the first k, counters of the newest", RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
+              "The weights come from the first k states. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
         wrong("the newest left out", RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
                   "newest = last[-1]", "newest = states[-1]"), AVERAGE,
               """The window ends one too early: the newest state, which is the best of all, is not in your mean. A slice that ends
@@ -192,8 +197,8 @@ EXERCISE = Exercise(
                   total = last[0][name]
                   for state in last[1:]:
                       total += state[name]"""), AVERAGE,
-              """The sum was written into the oldest of the k states, which is the caller's: += changes a tensor in place. Called
-              again, it averages what it has changed itself. Begin with a new tensor."""),
+              """The sum was written into one of the states, which are the caller's: += changes a tensor in place. Called again, it
+              averages what it has changed itself. Begin with a new tensor."""),
         wrong("written into the newest", RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
               """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice changes is
               the model's own weight. Make a new tensor."""),
@@ -222,6 +227,8 @@ EXERCISE = Exercise(
         wrong("shapes not compared", RIGHT.but(SHAPES, "if False:"), AVERAGE,
               """Shapes that differ were added up: one row was broadcast over all, and the result looks whole. Or torch stopped with
               an error of its own. Compare the shapes, and raise ValueError."""),
+        wrong("every state compared", RIGHT.but("for state in last:", "for state in states:"), AVERAGE,
+              """A state before the last k was refused. Only the last k go into the mean, so only they have to be of one model."""),
         wrong("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""", "assert False").but(
                   """raise ValueError("states: expected the same shapes in each")""", "assert False"), AVERAGE,
               "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),

@@ -154,6 +154,9 @@ EXERCISE = Exercise(
         wrong("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
               """The heads were averaged. One that looks left and one that looks right become a blur that neither shows: keep each by
               itself."""),
+        wrong("heads averaged away", each(".mean(1)"), LOOK,
+              """The axis of heads is gone: they were averaged. One that looks left and one that looks right become a blur that neither
+              shows. Keep each by itself."""),
         wrong("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
               "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
         wrong("heads before layers", each(".transpose(0, 1)"), LOOK,
@@ -165,6 +168,10 @@ EXERCISE = Exercise(
               to its own words."""),
         wrong("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
               "The rows of pads were left in: the target was not cut to its own words."),
+        wrong("pads among all queries", RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]", "[..., :s]"), LOOK,
+              "The columns of pads were cut, and their rows were not: a pad asks nothing either. Cut the queries as well as the keys."),
+        wrong("pads among all keys", RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]", "[:, :, :t]"), LOOK,
+              "The rows of pads were cut, and their columns were not: nobody may look at a pad. Cut the keys as well as the queries."),
         wrong("pads among the keys", RIGHT.but(S, "s = source.shape[1]"), LOOK,
               "The columns of pads were left in: the source was not cut to its own words."),
         wrong("all cut to the shortest", RIGHT.but(S, "s = int((source != pad).sum(1).min())").but(T, "t = int((target != pad).sum(1).min())"), LOOK,
@@ -177,6 +184,8 @@ EXERCISE = Exercise(
               compared. A picture may scale its colors, not its data."""),
         wrong("cross the other way", RIGHT.but("[:, :, :t, :s]", "[:, :, :s, :t]"), LOOK,
               "In cross-attention the *target's* words ask and the *source's* are looked at: rows have the target's length."),
+        wrong("cross exchanged", RIGHT.but('"cross": cross}', '"cross": cross.transpose(-2, -1)}'), LOOK,
+              "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
         wrong("kinds exchanged", RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
               "The weights of the encoder stand under the decoder's name."),
         wrong("the first sentence for all", RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
@@ -199,6 +208,9 @@ EXERCISE = Exercise(
               "These are the scores that are left, not what was lost. A drop is the whole model's score minus that.", quotes=numbers),
         wrong("drops the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS, "control = [score(others) - whole for others in controls]"), CONTROL,
               "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
+        wrong("drops and claim the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(
+                  CONTROLS, "control = [score(others) - whole for others in controls]").but(HOLDS, "holds = drop < min(control)"), CONTROL,
+              "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
         wrong("drops as sizes", RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS, "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
               "The sign is lost: a model that is better without a head has a negative drop."),
         wrong("drops as shares", RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS, "control = [1 - score(others) / whole for others in controls]"), CONTROL,
@@ -215,6 +227,8 @@ EXERCISE = Exercise(
                       off = off + others
                       control.append(whole - score(off))"""), CONTROL,
               "Each control was switched off on top of those before. A group is measured by itself, with all others on.", quotes=numbers),
+        wrong("all controls at once", RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"), CONTROL,
+              "All controls were switched off together. Each is measured by itself: the claim is compared with every one.", quotes=numbers),
         wrong("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
               "One number came back for the controls. A list is asked for, the drop of each."),
     ),

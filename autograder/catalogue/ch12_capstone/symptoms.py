@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from autograder.catalogue.exercise import Evidence
 
@@ -11,12 +12,17 @@ SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>", "\uffed")
 Mark = Callable[[str, str, str], bool]  # of a source, its translation, and what came back
 
 
-def most(mark: Mark) -> Callable[[Evidence], bool]:
-    """Whether most of the lines bear a mark."""
+def most(mark: Mark, share: float = MOST, wrong_ones: bool = False) -> Callable[[Evidence], bool]:
+    """Whether most of the lines bear a mark.
+
+    share: less of them for a mark that no sound translation bears. wrong_ones: of the lines that are not right, for what
+    spoils some lines only; three of them at least, since one may be anything.
+    """
 
     def shown(evidence: Evidence) -> bool:
-        lines = [(source, wanted, got) for source, wanted, got in _lines(evidence) if wanted]
-        return bool(lines) and sum(mark(*line) for line in lines) >= MOST * len(lines)
+        lines = [line for line in _lines(evidence) if line[1] and (line[1] != line[2] or not wrong_ones)]
+        enough = len(lines) >= min(3, len(evidence.expected)) if wrong_ones else bool(lines)
+        return enough and sum(mark(*line) for line in lines) >= share * len(lines)
 
     return shown
 
@@ -44,6 +50,24 @@ def first_lost(source: str, wanted: str, got: str) -> bool:
     return len(wanted.split()) > 1 and got.split() == wanted.split()[1:]
 
 
+def words_lost(source: str, wanted: str, got: str) -> bool:
+    """The right words in their order, and some of the middle are missing."""
+    a, b = words(wanted), words(got)
+    rest = iter(a)
+    inside = 1 < len(b) < len(a) and b != a[: len(b)] and b != a[-len(b) :]
+    return inside and all(word in rest for word in b)  # `in` goes on from the last word found
+
+
+def doubled(source: str, wanted: str, got: str) -> bool:
+    found = words(got)
+    return bool(found) and found[::2] == found[1::2] == words(wanted)
+
+
+def spaces(source: str, wanted: str, got: str) -> bool:
+    """The right letters, with other spaces between them."""
+    return got != wanted and "".join(got.split()) == "".join(wanted.split())
+
+
 def runs_on(source: str, wanted: str, got: str) -> bool:
     """All that is right, and then more."""
     a, b = words(wanted), words(got)
@@ -60,6 +84,13 @@ def repeats(source: str, wanted: str, got: str) -> bool:
     )
 
 
+def comes_again(source: str, wanted: str, got: str) -> bool:
+    """Begins well; later two neighbors stand there a second time, as they do not in what is right."""
+    a, b = words(wanted), words(got)
+    right, said = Counter(pairwise(a)), Counter(pairwise(b))
+    return len(b) > 2 and a[:2] == b[:2] and any(times > max(right[pair], 1) for pair, times in said.items())
+
+
 def special(source: str, wanted: str, got: str) -> bool:
     return any(sign in got for sign in SPECIALS)
 
@@ -73,12 +104,15 @@ def backwards(source: str, wanted: str, got: str) -> bool:
 
 
 def mixed(source: str, wanted: str, got: str) -> bool:
-    """The right words in another order."""
-    return words(got) != words(wanted) and _shared(words(wanted), words(got)) >= 0.9 and len(words(got)) <= len(words(wanted)) + 1
+    """The right words, or nearly, in another order, whatever their endings; what stands there twice has no place."""
+    a, b = ([word[:-1] if len(word) > 4 else word for word in words(text)] for text in (wanted, got))
+    once = {word for word in a if a.count(word) == b.count(word) == 1}
+    moved = [word for word in a if word in once] != [word for word in b if word in once]
+    return moved and _shared(a, b) >= 0.7 and len(b) <= len(a) + 2
 
 
 def unrelated(source: str, wanted: str, got: str) -> bool:
-    return bool(words(got)) and _shared(words(wanted), words(got)) <= 0.25
+    return bool(got.strip()) and _shared(words(wanted), words(got)) <= 0.25
 
 
 def all_the_same(evidence: Evidence) -> bool:
@@ -88,6 +122,12 @@ def all_the_same(evidence: Evidence) -> bool:
     if len(lines) == 1:  # which may be the one
         return unrelated(*lines[0])
     return len(got) > 2 and Counter(got).most_common(1)[0][1] >= MOST * len(got) and bool(max(got, key=got.count).strip())
+
+
+def fewer(evidence: Evidence) -> bool:
+    """As many translations as there are lines that hold something, where some hold nothing."""
+    lines = evidence.arguments[0]
+    return len(evidence.got) == sum(bool(line.strip()) for line in lines) < len(lines)
 
 
 def other_order(evidence: Evidence) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from autograder.catalogue.ch12_capstone.made_up import drawn_lines, word_of
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, step
 from autograder.catalogue.known_answers import answer, right, wrong
@@ -69,17 +70,6 @@ def facts(case: Case, results: Any) -> Any:
     return found
 
 
-def drawn_lines(g: torch.Generator, count: int = 8) -> list[str]:
-    """Lines of a few words, some of them again and again."""
-    words = [_word(g) for _ in range(9)]
-    return [" ".join(words[place] for place in torch.randint(9, (4 + n % 3,), generator=g).tolist()) for n in range(count)]
-
-
-def _word(g: torch.Generator, alphabet: str = "abcdeghilmnoprstuv\u00e0\u00e8", length: int = 5) -> str:
-    size = length + int(torch.randint(4, (), generator=g))
-    return "".join(alphabet[place] for place in torch.randint(len(alphabet), (size,), generator=g).tolist())
-
-
 def seen(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     return script(lines, lines[0], lines[-1], " ".join(reversed(lines[1].split())))
@@ -88,36 +78,36 @@ def seen(g: torch.Generator) -> Case:
 def unknown(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     word = lines[0].split()[0]
-    return script(lines, f"{_word(g)} {_word(g)}", f"{word} {_word(g)}{word} {word}{word} {word}", f"{word.upper()} {word.title()}")
+    return script(lines, f"{word_of(g)} {word_of(g)}", f"{word} {word_of(g)}{word} {word}{word} {word}", f"{word.upper()} {word.title()}")
 
 
 def other_scripts(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
-    greek, han = _word(g, "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6"), _word(g, "\u6771\u4eac\u5927\u5b66\u751f", 2)
+    greek, han = word_of(g, "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6"), word_of(g, "\u6771\u4eac\u5927\u5b66\u751f", 2)
     faces = "".join(chr(0x1F600 + place) for place in torch.randint(60, (3,), generator=g).tolist())
     return script(lines, f"{lines[0]} {greek}", f"{han} {lines[1]}", f"{faces} e\u0300{lines[0]} \u00e8", f"{greek}{han}")
 
 
 def marks(g: torch.Generator) -> Case:
-    a, b, c = (_word(g) for _ in range(3))
+    a, b, c = (word_of(g) for _ in range(3))
     lines = [f"{a} {b}.", f'"{a}", {b}? {c}!', f"{b} {c} l'{a}", f"{a} , {b}", *drawn_lines(g, 3)]
     return script(lines, f"{a}, {b}. {c}", f"l'{a} ({b})", f"{a} ,{b} . {c} '", f"{a}-{b} _ {c}\u2581{a} {b}</w> ##{c} @@ {a}@@")
 
 
 def specials_in_text(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
-    return script(lines, f"{lines[0]} <eos> {lines[1]}", "<pad> <bos>", f"<unk> {_word(g)}", "<eos>")
+    return script(lines, f"{lines[0]} <eos> {lines[1]}", "<pad> <bos>", f"<unk> {word_of(g)}", "<eos>")
 
 
 def specials_around(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     later = [FIRST + int(torch.randint(90, (), generator=g)) for _ in range(3)]
-    return script(lines, lines[0], _word(g), around=((1, 0), (0, 2, *later, 2, 0)))
+    return script(lines, lines[0], word_of(g), around=((1, 0), (0, 2, *later, 2, 0)))
 
 
 def again(g: torch.Generator) -> Case:
     """The same lines to another tokenizer of the same text, after this one has met many strange words."""
-    lines, strange = drawn_lines(g), [_word(g) for _ in range(4)]
+    lines, strange = drawn_lines(g), [word_of(g) for _ in range(4)]
     encoded = [lines[0], *strange, f"{strange[1]} {lines[1]}", lines[0], strange[2]]
     return Case(([step("fit", lines), *(step("encode", text) for text in encoded), step("fit", lines, by="second"),
                   *(step("encode", text, by="second") for text in reversed(encoded))],))  # fmt: skip
@@ -126,24 +116,25 @@ def again(g: torch.Generator) -> Case:
 def beside(g: torch.Generator) -> Case:
     """Two tokenizers of different texts, used in turns."""
     one, two = drawn_lines(g), drawn_lines(g)
-    return Case(([step("fit", one), step("encode", one[0]), step("fit", two, by="second"), step("encode", two[0], by="second"),
-                  step("decode", given=1), step("decode", given=3, by="second"), step("encode", one[0]),
-                  step("encode", one[1]), step("decode", given=7)],))  # fmt: skip
+    foreign = f"{two[1]} {two[0]}"  # none of its words is known to the first
+    return Case(([step("fit", one), step("encode", one[0]), step("encode", foreign), step("fit", two, by="second"),
+                  step("encode", two[0], by="second"), step("decode", given=1), step("decode", given=4, by="second"),
+                  step("encode", one[0]), step("encode", one[1]), step("decode", given=8), step("encode", foreign)],))  # fmt: skip
 
 
 def short(g: torch.Generator) -> Case:
-    return script(drawn_lines(g), "", _word(g)[0], " ", f"{_word(g)[0]} {_word(g)[0]}")
+    return script(drawn_lines(g), "", word_of(g)[0], " ", f"{word_of(g)[0]} {word_of(g)[0]}")
 
 
 def spaced(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     lines[2] = f"  {lines[2].replace(' ', '   ')}\t"
-    return script(lines, lines[2], f" {lines[0]}  {_word(g)} ")
+    return script(lines, lines[2], f" {lines[0]}  {word_of(g)} ")
 
 
 def one_line(g: torch.Generator) -> Case:
-    word = _word(g)
-    return script([f"{word} {word} {word}"], f"{word} {word}", _word(g))
+    word = word_of(g)
+    return script([f"{word} {word} {word}"], f"{word} {word}", word_of(g))
 
 
 def gave(evidence: Evidence) -> str:
@@ -155,6 +146,15 @@ def gave(evidence: Evidence) -> str:
                     return f"{wanted!r} came back as {str(evidence.got[name])[:80]!r}."
                 return f"Of the ids of step {name.partition(',')[0]} this does not hold: {name.partition(', ')[2]}."
     return ""
+
+
+def after_another(evidence: Evidence) -> bool:
+    """Whether nothing is wrong but the first tokenizer's ids, once another one was fitted."""
+    steps, wrongly = evidence.arguments[0], [name for name, wanted in evidence.expected.items() if evidence.got[name] != wanted]
+    numbers = [int(name.partition(",")[0]) for name in wrongly]
+    fitted = [place for place, each in enumerate(steps) if each["method"] == "fit" and each["by"] != "first"]
+    late = all(steps[number]["by"] == "first" and number > min(fitted, default=number) for number in numbers)
+    return late and any(name.endswith("always had") for name in wrongly)
 
 
 RIGHT = answer("""
@@ -193,7 +193,7 @@ SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
-    reference=Tokenizer, methods=True, section=TOKENS, reads=facts,
+    reference=Tokenizer, methods=True, section=TOKENS, reads=facts, quotes=gave,
     omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own", "precision": "ids are whole numbers"},
     probes=(
         visible("five lines, there and back", script(LINES, *LINES)),
@@ -203,7 +203,8 @@ EXERCISE = Exercise(
         visible("a tokenizer beside another", Case(([
             step("fit", LINES), step("encode", LINES[0]), step("encode", "a zebra"), step("encode", "a gnu"), step("encode", LINES[0]),
             step("fit", LINES, by="second"), step("encode", "a gnu", by="second"), step("encode", LINES[0], by="second"),
-            step("fit", ["other words", "other text"], by="third"), step("decode", given=1), step("decode", given=2)],))),
+            step("fit", ["a zebra", "other text"], by="third"), step("decode", given=1), step("decode", given=2),
+            step("encode", "a zebra")],))),
         hidden("other lines", seen, says="decode(encode(line)) is the line"),
         hidden("unknown words", unknown, says="words and characters that `fit` has never seen"),
         hidden("other scripts", other_scripts, says="words and characters that `fit` has never seen"),
@@ -219,39 +220,39 @@ EXERCISE = Exercise(
     wrong=(
         wrong("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
               """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in smaller pieces,
-              down to bytes, of which there are only 256.""", quotes=gave),
+              down to bytes, of which there are only 256."""),
         wrong("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
-              "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in smaller pieces.", quotes=gave),
+              "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in smaller pieces."),
         wrong("unknown characters become <unk>", RIGHT.but(SPELLED,
                   "ids += [4 + ord(letter) if ord(letter) < 256 else 3 for letter in spelled]").but(
                   "text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")'), TOKENS,
               """Words are spelled, but only in some characters: those of another script were lost. Every character is one to four
-              bytes in UTF-8, and there are only 256 of these.""", quotes=gave),
+              bytes in UTF-8, and there are only 256 of these."""),
         wrong("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'), TOKENS,
-              "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was spelled.", quotes=gave),
+              "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was spelled."),
         wrong("accents taken off", RIGHT.but('spelled = " " + word', """
                   import unicodedata
                   spelled = " " + unicodedata.normalize("NFKC", word)"""), TOKENS,
               """A word that fit has not seen was normalized before it was spelled, so another text comes back. For comparing lines that is
-              right; a tokenizer gives back what it was given.""", quotes=gave),
+              right; a tokenizer gives back what it was given."""),
         wrong("a number for every character", RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
                   "if number >= 260:", 'if number >= 9260:\n                text += chr(number - 9260).encode("utf-8")\n            elif number >= 260:'), TOKENS,
               """The text comes back, but ids beyond 9,999 were given: the number of a character goes up to 1,114,111, and the
-              embedding table has a row for each id. Spell in bytes.""", quotes=gave),
+              embedding table has a row for each id. Spell in bytes."""),
         wrong("each byte by itself", RIGHT.but('text += bytes([number - 4])', 'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
               """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean something together
-              only: collect the bytes, then decode them at once.""", quotes=gave),
+              only: collect the bytes, then decode them at once."""),
         wrong("capitals lost", RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"), TOKENS,
               """Everything came back in small letters. A translation is judged with its capitals, and *Windows* is not *windows*
-              here.""", quotes=gave),
+              here."""),
         wrong("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
-              "The words came back without the spaces between them. Something has to remember where a word begins.", quotes=gave),
+              "The words came back without the spaces between them. Something has to remember where a word begins."),
         wrong("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
-              "A word that was spelled stands against the one before it: its own first space has no id.", quotes=gave),
+              "A word that was spelled stands against the one before it: its own first space has no id."),
         wrong("a space after each letter", RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
-              "A word that was spelled came back with a space after each letter: the pieces were joined as if each were a word.", quotes=gave),
+              "A word that was spelled came back with a space after each letter: the pieces were joined as if each were a word."),
         wrong("the sign for the end of a word left in", RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
-              "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes a space again.", quotes=gave),
+              "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes a space again."),
         wrong("marks set apart", RIGHT.but(KNOWN, """
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
@@ -259,65 +260,67 @@ EXERCISE = Exercise(
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
                   words += line.split()"""), TOKENS,
-              """Marks came back with a space before them: they were cut off the word, and nothing remembers that they touched it.""",
-              quotes=gave),
+              """Marks came back with a space before them: they were cut off the word, and nothing remembers that they touched it."""),
         wrong("a new word gets an id", RIGHT.but(SPELLED, """
                   self.ids[word] = 260 + len(self.words)
                   self.words = [*self.words, word]
                   ids.append(self.ids[word])"""), TOKENS,
               """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among it. Another
-              tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may learn.""", quotes=gave),
+              tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may learn."""),
         wrong("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
                   "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
                   "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
               """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding is masked, and
-              one that looks like <eos> ends the sentence. Text begins at 4.""", quotes=gave),
+              one that looks like <eos> ends the sentence. Text begins at 4."""),
         wrong("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
                   "self.words[number - 260]", "self.words[number]").but("4 + byte", "9000 + byte").but(
                   "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"), TOKENS,
-              """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins at 4.""", quotes=gave),
+              """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins at 4."""),
         wrong("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
               """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has ended: what
-              follows the end is not meant.""", quotes=gave),
+              follows the end is not meant."""),
         wrong("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
-              "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped.", quotes=gave),
+              "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped."),
         wrong("special ids spelled out", RIGHT.but("if number >= 260:", """
                   if number < 2 or number == 3:
                       text += b" " + ["<pad>", "<bos>", "", "<unk>"][number].encode("utf-8")
                   if number >= 260:"""), TOKENS,
-              "The special tokens came back as text. They are for the model; decode drops them.", quotes=gave),
+              "The special tokens came back as text. They are for the model; decode drops them."),
         wrong("special ids not expected", RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"), TOKENS,
-              "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids below 4.", quotes=gave),
+              "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids below 4."),
         wrong("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
                   special = ["<pad>", "<bos>", "<eos>", "<unk>"]
                   if word in special:
                       ids.append(special.index(word))
                   elif word in self.ids:"""), TOKENS,
               """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the translation.
-              In a line it is text like any other, and is spelled.""", quotes=gave),
+              In a line it is text like any other, and is spelled."""),
         wrong("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
               """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the source has no
-              <bos>, and the target's input no <eos>.""", quotes=gave),
+              <bos>, and the target's input no <eos>."""),
         wrong("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
               """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit has to learn
-              something: what occurs in its lines should come back in few pieces.""", quotes=gave),
+              something: what occurs in its lines should come back in few pieces."""),
         wrong("one table for all", RIGHT.but("self.words = sorted(set(words))[:9000]", "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
                   "b\" \" + self.words[number - 260]", "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
               """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit learns is the
-              object's own.""", quotes=gave),
+              object's own."""),
+        wrong("one dictionary for all", RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
+              """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made in the class
+              belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
         wrong("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
                   Tokenizer.made = getattr(Tokenizer, "made", 0) + 1
                   self.words = sorted(set(words))[:9000]
                   shift = Tokenizer.made % len(self.words)
                   self.words = self.words[shift:] + self.words[:shift]"""), TOKENS,
               """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything random, is another
-              one each time; a saved model could not be used again. Sort.""", quotes=gave),
+              one each time; a saved model could not be used again. Sort."""),
         wrong("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
-              "decode returned a list of words. A line is asked for: one text.", quotes=gave),
+              "decode returned a list of words. A line is asked for: one text."),
         wrong("a tensor of ids", RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:", "for number in [int(id) for id in ids]:"), TOKENS,
-              "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all lengths.", quotes=gave),
+              "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all lengths."),
         wrong("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
-              "fit changed the list of lines that it was given. Sort a copy.", quotes=gave),
+              "fit changed the list of lines that it was given. Sort a copy."),
     ),
     right=(
         right("words, else bytes", RIGHT),

@@ -35,6 +35,11 @@ def drawn(g: torch.Generator, lines: int) -> Case:
     return Case((unseen(g, lines),))
 
 
+def with_an_empty_one(g: torch.Generator, lines: int) -> Case:
+    found = unseen(g, lines)
+    return Case(([*found[:5], "", *found[5:]],))
+
+
 def short_and_long(g: torch.Generator) -> Case:
     """The six shortest and the three longest of many lines, so that the short ones are mostly padding."""
     lines = sorted(unseen(g, 60), key=lambda line: len(line.split()))
@@ -72,15 +77,18 @@ EXERCISE = Exercise(
     omits={"a batch of one": "a visible probe asks a line alone", "a length of one": "sentences have several words",
            "precision": "there are texts only"},
     probes=(
-        visible("twelve lines that training never showed", drawn, 12, scale=SCALE),
+        visible("twelve lines that training never showed, and an empty one", with_an_empty_one, 12, scale=SCALE),
         visible("short lines beside long ones", short_and_long, scale=SCALE),
         visible("one line alone", drawn, 1, scale=SCALE),
         hidden(f"{LINES} lines that training never showed", asked, scale=SCALE, says="combinations of words that training never showed"),
     ),
     wrong=(
+        wrong("nothing for the empty line", RIGHT.but("for line in lines:", "for line in filter(None, lines):"), SYMPTOMS,
+              """Fewer translations came back than there are lines: the empty ones were passed over, and all that follows moved up. An
+              empty line has a translation too, an empty one.""", shows=symptoms.fewer),
         wrong("empty lines", says('text = ""'), SYMPTOMS,
               """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos> predicted from the
-              *last* place?""", shows=most(symptoms.empty)),
+              *last* place? Or did it read in training what it was to predict: is the causal mask there?""", shows=most(symptoms.empty)),
         wrong("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
               """There are special tokens in your text, or signs of the tokenizer's own. What goes out is what decode makes of the ids
               before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
@@ -97,9 +105,10 @@ EXERCISE = Exercise(
         wrong("in another order", RIGHT.but("for line in lines:", "for line in sorted(lines, key=lambda line: (len(line), line)):"), SYMPTOMS,
               """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back. The n-th
               translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
-        wrong("the same words again and again", says('text = " ".join([*words[:2], *[words[1]] * 12])'), SYMPTOMS,
+        wrong("the same words again and again", says('text = " ".join([*words[:2], *words[1:2] * 12])'), SYMPTOMS,
               """A word, or a few in turn, came back again and again. The decoder does not know where it stands: are positions added
-              to the target, with a cache too, and is the newest token the one that is fed in?""", shows=most(symptoms.repeats), quotes=quoted),
+              to the target, with a cache too, and is the newest token the one that is fed in? Or was it trained to say what it reads,
+              because the target was not shifted?""", shows=most(symptoms.repeats), quotes=quoted),
         wrong("backwards", says('text = " ".join(words[::-1])'), SYMPTOMS,
               "The right words came back in reverse. In which order are the tokens collected?", shows=most(symptoms.backwards), quotes=quoted),
         wrong("the last word lost", says('text = " ".join(words[:-1])'), SYMPTOMS,
@@ -110,6 +119,15 @@ EXERCISE = Exercise(
         wrong("the end comes too early", says('text = " ".join(words[: max(len(words) // 2, 1)])'), SYMPTOMS,
               """Your lines begin well and stop early. Is there a limit on the length that is too small, does the loop end when *one* line
               of the batch has ended, or did <eos> count too much in the loss?""", shows=most(symptoms.ends_early), quotes=quoted),
+        wrong("words lost on the way", says('text = " ".join([*words[:1], *words[2:]])'), SYMPTOMS,
+              """Your words are right and in their order, but some are missing in between. The model went on from a token that did not
+              come back: was it never appended, or was it one that decode drops?""", shows=most(symptoms.words_lost), quotes=quoted),
+        wrong("every word twice", says('text = " ".join(word for word in words for _ in range(2))'), SYMPTOMS,
+              """Every word came back twice: each token was appended two times, or the place that was read is not the last one.""",
+              shows=most(symptoms.doubled), quotes=quoted),
+        wrong("other spaces", says('text = "".join(words)'), SYMPTOMS,
+              """The letters are right and the spaces are not: marks stand apart from their words, or words run together. Take the
+              decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces), quotes=quoted),
         wrong("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
               """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or it is masked
               like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on), quotes=quoted),
@@ -119,16 +137,21 @@ EXERCISE = Exercise(
                       words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
               """The longest lines of a batch are right and the short ones are not: whoever is filled up with padding suffers. Is padding
               hidden from the encoder *and* from the cross-attention, and is it at the end?""", shows=symptoms.short_ones_wrong, quotes=quoted),
+        wrong("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
+              """Your lines begin well, and then say again what they have said. The decoder does not know how far it has come: are
+              positions added to its words, and with a cache, is the newest one's position the number of those before it?""",
+              shows=most(symptoms.comes_again, 0.4), quotes=quoted),
         wrong("the words in any order", says("""
                   import random
                   text = " ".join(random.Random(len(words)).sample(words, len(words)))"""), SYMPTOMS,
               """The right words came back, in no order. Without positions a sentence is a bag of words: are they added on both sides,
-              once, before the first layer?""", shows=most(symptoms.mixed), quotes=quoted),
+              once, before the first layer?""", shows=most(symptoms.mixed, 0.4, wrong_ones=True), quotes=quoted),
         wrong("words that have nothing to do with the line", says("""
                   text = " ".join(["Zitto", "zitto", *map(str, range(len(line) // 6))])"""), SYMPTOMS,
               """Your lines have hardly a word in common with the right ones. Has the model been trained at all (does the cell above end
               with a loss below 1?), is it the trained one that translates, and in evaluation mode, with the tokenizer it was trained
-              with? If the loss is low and the translations are noise, the model reads what it should predict: see chapter 08.""",
+              with? If the loss fell as it should, it learned from what it has to predict: look at the causal mask, at the shift, at
+              how heads are split and put together, and at the axis of the norm (chapter 08).""",
               shows=most(symptoms.unrelated), quotes=quoted),
     ),
     right=(
