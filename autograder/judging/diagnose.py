@@ -11,12 +11,25 @@ from typing import Any, ClassVar
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
 from autograder.judging import compare
-from autograder.judging.observation import Difference, Observation, Outcome, Raised
+from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import asks_everybody, question_of
 
 FEWEST = 2  # failures that two mistakes at once must explain
+FEW = 4  # different texts that an argument may be, to count as a setting
+MORE = "Elsewhere something else is wrong as well: when this is mended, check again."
+TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
+    "Can't call numpy()": "numpy",
+    "view size is not": "view",
+    "Output 0 of ": "in place",
+    "a leaf Variable": "in place",
+    "a view of a leaf Variable": "in place",
+    "A view was created in no_grad mode": "in place",
+    "one of the variables needed for gradient": "in place",
+}
 TWO = "Two mistakes that we know, made together, give exactly your results."
+NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
+LOOSE = 0.01  # a relative tolerance from which on results agree by chance, as of a measurement
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
 
 
@@ -25,12 +38,14 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
 
     One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
     if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
-    on one input alone two mistakes may look alike. Where none does, two that were made together may (`_two_at_once`).
+    on one input alone two mistakes may look alike. With that other one it may explain all of them, and is then named
+    with it (`_two_at_once`); else it is said that something is left. Where none does, any two may.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     # What is kept of the mistakes first, then what the most mistakes disagree with.
     asked = sorted(asked, key=lambda outcome: outcome.probe.hidden and 1 + outcome.passed)
     failures = sum(not outcome.passed for outcome in asked)
+    failures_first = sorted(asked, key=lambda outcome: outcome.passed)
     best, most = None, 0
     for misconception in exercise.wrong if failures else ():
         agreeing, clashes = _agreement(exercise, misconception, asked)
@@ -39,59 +54,110 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
     if best is not None:
-        return best
-    failures_first = sorted(asked, key=lambda outcome: outcome.passed)
+        known, evidence = best
+        said = (
+            replace(known, message=f"{known.message} {NOT_ALL}") if known.shows is None else known
+        )  # a mark may be hidden
+        return _two_at_once(exercise, failures_first, known) or (said, evidence)
     return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
 
 
-def _two_at_once(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, None] | None:
+def _two_at_once(
+    exercise: Exercise, asked: Sequence[Outcome], one: Misconception | None = None
+) -> tuple[Misconception, None] | None:
     """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
 
     Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, a learner's own
-    check takes the time and grading does not. asked: the failures first. It goes under the first mistake's name.
+    check takes the time and grading does not. Where results agree loosely, neither may explain the first failure alone.
+    asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
     """
     failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
     kept = exercise.roles is None and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
-    in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, Raised)]
+    in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
+    loose = any(outcome.probe.rtol >= LOOSE for outcome in asked)
     for known, first, second in _pairs(exercise):
+        if one is not None and one not in (first, second):
+            continue
         if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):
             continue
         agreeing, clashes = _agreement(exercise, known, asked[:1])
         if agreeing and not clashes:
             agreeing, clashes = _agreement(exercise, known, asked)
-        if agreeing and not clashes:
-            said = f"{TWO} One: {first.message} The other: {second.message}"
-            return replace(known, name=first.name, message=said), None
+        enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
+        if agreeing and not clashes and not enough:
+            first, second = (second, first) if second == one else (first, second)
+            said = f"{TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
+            return replace(known, name=first.name, reread=first.reread, message=said), None
     return None
+
+
+def _beside(message: str) -> str:
+    """A message without the words that all else is right, which are not true beside another mistake."""
+    begin, but, rest = message.partition(" right, but ")
+    return rest[0].upper() + rest[1:] if but and "." not in begin else message
 
 
 def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
-    """A known mistake that is made under one of a flag's two values alone, where every failure has this value.
+    """A known mistake that explains all that was asked under one setting: one of several functions, or the value of an
+    argument that is a flag or one of a few texts. So it can be made there alone, or beside others made elsewhere.
 
-    What was asked under the other value is left out, and must have been right. asked: the failures first.
+    asked: the failures first; the setting of the first of them is looked at first, and must be explained.
     """
     if not asked or asked[0].passed:
         return None
-    for name, value in _flags(exercise, asked[0].case).items():
-        here = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is value]
-        others = [outcome for outcome in asked if _flags(exercise, outcome.case).get(name) is (not value)]
-        if not others or not all(outcome.passed for outcome in others):
+    for name in settings(exercise, asked):
+        groups: dict[tuple, list[Outcome]] = {}
+        for outcome in asked:
+            groups.setdefault(setting(exercise, outcome.case, name), []).append(outcome)
+        wrong = [setting for setting, here in groups.items() if not here[0].passed]
+        if len(groups) == 1 or not (found := _explains_all(exercise, groups[wrong[0]])):
             continue
-        for known in exercise.wrong:
-            agreeing, clashes = _agreement(exercise, known, here)
-            if agreeing and not clashes:
-                said = f"Where {name} is {value}, and only there: {known.message}"
-                return replace(known, message=said), _evidence(agreeing)
+        others = {setting: _explains_all(exercise, groups[setting]) for setting in wrong[1:]}
+        only = "" if others else ", and only there"
+        said = [f"{where_it_is(wrong[0])}{only}: {found[0].message}"]
+        said += [f"{where_it_is(setting)}: {other[0].message}" for setting, other in others.items() if other]
+        said += [] if all(others.values()) else [MORE]
+        return replace(found[0], message=" ".join(said)), found[1]
     return None
 
 
-def _flags(exercise: Exercise, case: Case) -> dict[str, bool]:
-    """The arguments of a call, or of a class's constructor, that are True or False, by name."""
+def _explains_all(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    for known in exercise.wrong:
+        agreeing, clashes = _agreement(exercise, known, asked)
+        if agreeing and not clashes:
+            return known, _evidence(agreeing)
+    return None
+
+
+def settings(exercise: Exercise, asked: Sequence[Outcome]) -> list[str]:
+    """The arguments that are flags, or one of a few texts, by name; and "", where there are several functions."""
+    several = [""] if len({outcome.case.function for outcome in asked}) > 1 else []
+    values: dict[str, set] = {}
+    for outcome in asked:
+        for name, value in _arguments(exercise, outcome.case).items():
+            if isinstance(value, (bool, str)):
+                values.setdefault(name, set()).add(value)
+    return several + [name for name, found in values.items() if 1 < len(found) <= FEW]
+
+
+def setting(exercise: Exercise, case: Case, name: str) -> tuple:
+    """(the function, the argument's name, its value); no name where the function has no such argument."""
+    value = _arguments(exercise, case).get(name)
+    return (case.function or exercise.names[0], *((name, value) if isinstance(value, (bool, str)) else ("", None)))
+
+
+def where_it_is(setting: tuple) -> str:
+    function, name, value = setting
+    return f"Where {name} is {value!r}" if name else f"In {function}"
+
+
+def _arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
+    """The arguments of a call, or of a class's constructor, by name."""
     made = case.construct or case.arguments
     names = inspect.signature(exercise.reference[case.function or exercise.names[0]]).parameters
-    return {name: value for name, value in zip(names, made, strict=False) if isinstance(value, bool)}
+    return dict(zip(names, made, strict=False))
 
 
 def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
@@ -231,9 +297,15 @@ def _agrees(
         # also passes probes, as the mistake must then, the same kind of error does.
         if any(not isinstance(earlier.got.result, Raised) for earlier in agreeing):
             return True
-        if partly_right and shown.result.type == outcome.got.result.type:
+        if partly_right and _stopped_alike(shown.result, outcome.got.result):
             return True
     return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)
+
+
+def _stopped_alike(one: Raised, other: Raised) -> bool:
+    """Whether two errors are of one kind; of torch's many RuntimeErrors, some tell by how they begin."""
+    causes = [{TORCH_BEGINS[text] for text in TORCH_BEGINS if each.message.startswith(text)} for each in (one, other)]
+    return (one.type, one.about, causes[0]) == (other.type, other.about, causes[1])
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
@@ -253,11 +325,13 @@ def _alike(one: Difference, other: Difference) -> bool:
 
 def _same(shown: Observation, outcome: Outcome) -> bool:
     if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
-        return (shown.result.type, shown.result.message) == (
-            outcome.got.result.type,
-            outcome.got.result.message,
-        )
+        return _words_of(shown.result) == _words_of(outcome.got.result)
     return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
+
+
+def _words_of(error: Raised) -> tuple[str, list[str]]:
+    """What an error says, without the order of its operands: a - b and b - a stop with the same two sizes."""
+    return error.type, sorted(error.message.split())
 
 
 def _reached(shown: Observation, outcome: Outcome) -> bool:

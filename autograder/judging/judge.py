@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.judging import compare
 from autograder.judging.diagnose import diagnose
-from autograder.judging.noticed import Again, notice, other_cases
+from autograder.judging.noticed import Again, other_cases
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import Peer, PeerGone, Subject
 from autograder.judging.question import question_of, right_answer
+from autograder.judging.supposed import looked_at
 from autograder.judging.verdict import Forbidden, Missing, NotChecked, Verdict
 
 OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
@@ -100,7 +101,7 @@ class Hearing:
         probes = self.exercise.probes if whole else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
         diagnosis = diagnose(self.exercise, outcomes)
-        noticed = () if diagnosis else notice(outcomes, self._again)
+        noticed = () if diagnosis else looked_at(self.exercise, outcomes, self._again)
         return Verdict(self.exercise, whole, tuple(outcomes), diagnosis, noticed=tuple(noticed))
 
     def _look(self) -> None:

@@ -2,13 +2,16 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.numbers import number
-from autograder.judging.noticed import Noticed
+from autograder.judging.diagnose import where_it_is
+from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome
+from autograder.judging.supposed import Supposed
 
 LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
     0: ("numbers of each row", "number of each row"),
@@ -21,6 +24,7 @@ FIXED = {
     "kept": "What came back is the answer to an earlier call, with other values: it was kept, in a dictionary, an "
     "attribute or a global name, under something that the two calls share.",
     "fixed": "The same result comes back for different inputs: is it that of the worked example?",
+    "empty": "It comes back empty where something should be in it: is everything left out, or a loop left at once?",
     "items reversed": "These are the right items in the opposite order.",
     "first item missing": "The first item is missing; the others are right.",
     "last item missing": "The last item is missing; the others are right.",
@@ -30,6 +34,20 @@ FIXED = {
     "another order": "These are the right items in another order.",
     "constant": "Every number of your result is the same one.",
     "signs": "The sizes of all numbers are right; some of the signs are not.",
+    "infinite": "Infinity came back: a power or a quotient became too large, or the logarithm of 0 was taken.",
+    "whole": "Whole numbers came back where the right ones are not: was the result rounded, or cut by int or //?",
+    "affine": "Every number is the right one times one constant, and another constant more.",
+    "offset by line": "Along one axis all numbers are wrong by the same amount, another for each line: what a whole "
+    "line has in common is wrong, such as its sum, its maximum or a bias.",
+    "scaled by line": "Along one axis all numbers are the right ones times one number, another for each line: what a "
+    "whole line is divided by or multiplied with is wrong.",
+    "only the diagonal": "All that is wrong stands on the diagonal.",
+    "all but the diagonal": "Only the diagonal is right.",
+    "an axis of 1 too many": "The numbers are right; an axis of size 1 is too many.",
+    "an axis of 1 missing": "The numbers are right; an axis of size 1 is missing.",
+    "another shape": "These are the right numbers in the right order, cut into another shape.",
+    "nearly": "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as "
+    "an epsilon, or a number rounded or written with too few digits?",
     "only these sizes": "It is right for the sizes of the example and wrong for others: is one of them written into "
     "the code as a number?",
     "a second call": "It fails only where it is called a second time, with other values: what does it keep from the "
@@ -45,6 +63,73 @@ FIXED = {
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",
+}
+AFTERWARD = {  # what was done to the right result, along the axis {0}
+    "softmax again": "Your result is the right one, sent through one more softmax.",
+    "one hot": "Of each row only the place of the largest number is left: a 1 there, and 0 elsewhere.",
+    "rounded": "These are the right numbers, rounded.",
+    "cut below": "All numbers below a limit came back as that limit: something cuts them off.",
+    "cut above": "All numbers above a limit came back as that limit: something cuts them off.",
+    **{
+        kind: f"Every number is the {kind} of the right one."
+        for kind in ("square", "root", "logarithm", "exponential", "reciprocal")
+    },
+    "no negative ones": "Where the right number is negative, yours is 0; all others are right.",
+    "sigmoid": "Your result is the right one, sent through a sigmoid.",
+    "tanh": "Your result is the right one, sent through tanh.",
+    "degrees": "These are the angles, in degrees, whose cosines are the right numbers.",
+    "lower triangle": "Only the diagonal and what stands below it is filled; above it you have 0.",
+    "upper triangle": "Only the diagonal and what stands above it is filled; below it you have 0.",
+    "summed": "These are the right numbers, summed over {0}.",
+    "averaged": "These are the right numbers, averaged over {0}.",
+    "first alone": "Of {0}, only the first came back.",
+    "last alone": "Of {0}, only the last came back.",
+}
+AS_IF = {  # what came back is the right result for ...
+    "one more": "{0} + 1 in place of {0}",
+    "one less": "{0} - 1 in place of {0}",
+    "opposite": "the opposite of {0}, with True and False exchanged",
+    "opened": "{0} with True everywhere: what it should hide still takes part",
+    "zeros": "{0} with nothing but zeros in it: its numbers play no part",
+    "unsigned": "{0} without its minus signs",
+    "least for all": "the least number of {0} in every place of it",
+    "greatest for all": "the greatest number of {0} in every place of it",
+    "last for all": "the last number of {0} in every place of it",
+    "without the first": "{0} without its first item",
+    "without the last": "{0} without its last item",
+    "backward": "{0} read backward",
+    "each once": "{0} with what occurs again left out",
+    "each backward": "{0} with every sequence in it read backward",
+    "each without its first": "{0} with the first item of every sequence left out",
+    "each without its last": "{0} with the last item of every sequence left out",
+    "longest first": "{0} sorted by length, the longest first",
+    "shortest first": "{0} sorted by length, the shortest first",
+    "small letters": "{0} in small letters",
+    "exchanged": "{0} and {1} exchanged: the one stands where the other belongs",
+    "turned": "{0} with its axes {2} and {3} exchanged",
+    "first for all": "{0} with its first {4} in every place",
+    "final for all": "{0} with its last {4} in every place",
+    "flipped": "{0} in the opposite order along axis {2}",
+}
+ALONG = (
+    "Something is done along the wrong axis: with axes {2} and {3} of {0} exchanged, and exchanged back in the result, "
+    "these are the right numbers."
+)
+TWO = "Two slips at once, so it seems."
+BESIDE = {  # the words of a fact about a known mistake's result in place of the right one
+    "these are the right numbers": "the numbers agree",
+    "the right numbers": "those numbers",
+    "numbers are right": "numbers are those",
+    "the right result": "that result",
+    "the right one": "that one",
+    "the right items": "those items",
+}
+REDUCED = {
+    "sum": "{0} added up along axis {1}",
+    "mean": "{0} averaged along axis {1}",
+    "largest": "the largest number of {0} along axis {1}",
+    "first": "the first slice of {0} along axis {1}",
+    "last": "the last slice of {0} along axis {1}",
 }
 SAID = ("changed", "inputs")  # a fact that the words for such a difference say already
 IN_PLACE = (
@@ -72,14 +157,45 @@ def _independent(exercise: Exercise, outcome: Outcome, ignored: Sequence[Noticed
     values = [outcome.case.arguments[fact.argument] for fact in ignored]
     opened = all(getattr(value, "dtype", None) == torch.bool for value in values)
     other = "all of it True" if opened else f"other numbers in {'it' if len(names) == 1 else 'them'}"
-    return f"Your result does not depend on {which}: with {other}, the same comes back."
+    return f"Here your result does not depend on {which}: with {other}, the same comes back."
 
 
 def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "changed":
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
-    said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
+    if fact.where:
+        return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=()))}"
+    if fact.beside:
+        second = _sentence(exercise, outcome, replace(fact, beside=""))
+        for right, those in BESIDE.items():
+            second = second.replace(right, those)
+        return f"{TWO} One: {fact.beside} The other, on top of it: {second}"
+    if isinstance(fact, Supposed):
+        return _supposed(exercise, outcome, fact)
+    if fact.kind.startswith("argument "):
+        name, kind = _argument(exercise, outcome, fact), fact.kind.removeprefix("argument ")
+        return f"It fails where {name} is {kind}, and only there."
+    if fact.kind.startswith("afterward "):
+        axis = "all places" if fact.axis < 0 else f"axis {fact.axis}"
+        said = AFTERWARD[fact.kind.removeprefix("afterward ")].format(axis)
+    else:
+        said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
     return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
+
+
+def _supposed(exercise: Exercise, outcome: Outcome, fact: Supposed) -> str:
+    name, other = _argument(exercise, outcome, fact), _argument(exercise, outcome, replace(fact, argument=fact.other))
+    if fact.kind == "values":
+        one, two = map(repr, fact.values)
+        return f"{one} and {two} are exchanged: for {name} = {one} comes back what is right for {two}, and the reverse."
+    if fact.kind == "value":
+        passed, meant = map(repr, fact.values)
+        spelled = ": is it compared as the task spells it?" if isinstance(fact.values[0], str) else "."
+        return f"Where {name} is {passed}, what came back is the right result for {meant}{spelled}"
+    if fact.back:
+        return ALONG.format(name, other, fact.axis, fact.second)
+    said = AS_IF[fact.kind].format(name, other, fact.axis, fact.second, _along(fact)[1])
+    return f"What came back is the right result for {said}."
 
 
 def _pattern(fact: Noticed, hidden: bool) -> str:
@@ -93,6 +209,21 @@ def _pattern(fact: Noticed, hidden: bool) -> str:
         case "offset":
             more = "by the same amount" if hidden else f"by {number(abs(fact.factor))}"
             return f"Every number is too {'large' if fact.factor > 0 else 'small'} {more}."
+        case "missing first" | "missing last":
+            return f"The {fact.kind.removeprefix('missing ')} {_along(fact)[1]} is missing; the others are right."
+        case "too many first" | "too many last":
+            place = fact.kind.removeprefix("too many ")
+            return f"There is one {_along(fact)[1]} too many, the {place}; the others are right."
+        case "sum" | "mean" | "largest" | "first" | "last":
+            return f"An axis is missing: your result is {REDUCED[fact.kind].format('the right one', fact.axis)}."
+        case "left over sum" | "left over mean" | "left over largest" | "left over first" | "left over last":
+            how = REDUCED[fact.kind.removeprefix("left over ")].format("it", fact.axis)
+            return f"An axis is left over: the right result is {how}."
+        case "one value":
+            value = "the same number" if hidden else f"{fact.factor:g}"
+            return (
+                f"Wherever your result is wrong, {value} stands: was the result made with it, or is it a fixed number?"
+            )
         case "alike":
             return f"All {_along(fact)[0]} are the same in your result."
         case "first only":

@@ -160,7 +160,10 @@ class Subject:
             seen = replace(seen, inputs=tuple(given))
         if self._exercise.reads is None or isinstance(seen.result, (Raised, Structure)):
             return seen
-        return replace(seen, result=self._exercise.reads(case, seen.result))
+        try:
+            return replace(seen, result=self._exercise.reads(case, seen.result))
+        except Exception as error:  # what a stage says has a form, which only forged replies lack
+            raise PeerGone(UNREADABLE) from error
 
     def _observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
         if self._exercise.roles is not None:

@@ -10,12 +10,13 @@ import torch
 from autograder.catalogue.exercise import Exercise
 from autograder.judging import layout
 from autograder.judging.compare import inputs_difference
+from autograder.judging.error_words import may_be_of_shapes
 from autograder.judging.noticed_words import argument_names
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.parts import Head, Line, Part, Reread, Row, Source
 from autograder.judging.values import dtype_name, tensors_apart, written
 from autograder.judging.verdict import BLANK, WRONG, Verdict
-from autograder.judging.words import below_the_lines, may_be_of_shapes, seen
+from autograder.judging.words import below_the_lines, seen
 
 MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole

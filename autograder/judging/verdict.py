@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
-from autograder.judging.noticed import Noticed
+from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome, Raised
 
 UNWRITTEN = "NotImplementedError"

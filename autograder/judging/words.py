@@ -13,11 +13,12 @@ import torch
 from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconception
 from autograder.inside import wire
 from autograder.judging import rules
-from autograder.judging.noticed import Noticed
+from autograder.judging.error_words import about_error
+from autograder.judging.fact import Noticed
 from autograder.judging.noticed_words import IN_PLACE, argument_names, noticed_in
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.values import called, cut, dtype_name, numbers_apart, tensors_apart
-from autograder.judging.verdict import MISSING, NO_FORWARD, UNWRITTEN, Forbidden, Missing, NotChecked, Verdict
+from autograder.judging.verdict import MISSING, Forbidden, Missing, NotChecked, Verdict
 
 WRONG_TYPE = "what came back is not of the right type"
 HIDDEN = {
@@ -54,21 +55,25 @@ VISIBLE = {
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
     "length": BY_HAND,
-    "keys": BY_HAND,
+    "keys": "Every key that the task names is wanted, and no other.",
     "score": SCORE,
     "inputs": IN_PLACE,
+    "no gradient": "The values are right; only the way back is cut off: by .item(), .data, .detach(), no_grad, numpy, "
+    "torch.tensor(...) of a result, or a layer that holds a copy.",
+    "gradient": "The values are right; only the gradient is not. A step that changes no value changes it, such as "
+    "dividing by a sum that is 1 already; so does cutting off one of several ways back.",
     "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
     "unnoticed.",
 }
-SET_UP = ("torch", "math", "F", "nn", "np")
-STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
-PRODUCTS = ("@", "matmul", ".bmm", ".mm")
-TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 MOST_PARAMETERS = 400  # letters
-NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
-TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
-    "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
-    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": NUMPY,
+SINGLE = (
+    "The result keeps the dtype of its input. float32 comes of .float(), and of a result that was made without a "
+    "dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
+)
+OTHER_DTYPES = {
+    torch.bool: "The result keeps the dtype of its input. A comparison gives True and False.",
+    torch.int64: "The result keeps the dtype of its input. Whole numbers come of argmax, one_hot, a count, and "
+    "torch.tensor of whole numbers.",
 }
 
 
@@ -117,15 +122,21 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
         begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
         return f"{begin} {facts}".strip()
     if isinstance(result, Raised):
-        return _about_error(exercise, outcome, result)
+        return f"{about_error(exercise, outcome, result)} {facts}".strip()
     if isinstance(result, Structure):
         return _about_structure(exercise, outcome, result)
-    if facts and kind in ("value", "shape", "length", "keys", "inputs"):
+    if facts and kind == "nan":
+        return f"{VISIBLE[kind]} {facts}"
+    if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
     if kind == "dtype" and outcome.difference.expected == torch.bool:
         return "A boolean is wanted: True or False in every place."
+    if kind == "dtype" and (outcome.difference.expected, outcome.difference.got) == (torch.float64, torch.float32):
+        return SINGLE
+    if kind == "dtype" and outcome.difference.got in OTHER_DTYPES:
+        return OTHER_DTYPES[outcome.difference.got]
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 
@@ -200,7 +211,8 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "inputs":
             return f"{_beside(exercise, outcome, parted)} was changed by your code"
         case "state":
-            return f"{parted.where[0].name} was changed and not put back"
+            name = str(parted.where[0].name)
+            return SETTINGS.get(name, f"{name} was changed and not put back")
         case "no gradient":
             return f"no gradient reaches {_beside(exercise, outcome, parted)}"
         case "gradient":
@@ -313,63 +325,13 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     return f"your code stopped with {result.type}" if builtin else "your code stopped with an exception"
 
 
-def _about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
-    name = outcome.case.function or exercise.names[0]
-    if error.about == NO_FORWARD:
-        return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
-    if error.type == UNWRITTEN and not error.message:
-        return f"{name} is still to be written, beside what you have done so far."
-    if error.about == ("arguments",):
-        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
-    if error.about == ("handed over",):
-        return "What stopped is a function that the check passed in. Look at what your line calls it with."
-    if error.about[:1] == ("attribute",) and len(error.about) == 3:
-        _, kind, attribute = error.about
-        return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
-    if error.message in TORCH_SAYS:
-        return TORCH_SAYS[error.message]
-    if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
-        return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
-    if error.type == "NameError":
-        return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
-    if error.about == ("numpy",):
-        return NUMPY
-    if met := _shapes_that_met(error):
-        return met
-    tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
-    what = "shapes" if tensors else "values"
-    return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
-
-
-def may_be_of_shapes(error: Raised) -> bool:
-    """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
-    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not error.source.startswith("raise ")
-
-
-def _shapes_that_met(error: Raised) -> str:
-    """The shapes in the line that stopped, and the rule by which shapes meet there; empty where none are known."""
-    if not may_be_of_shapes(error):
-        return ""
-    named = [f"{name} is {shape}" for name, shape in error.shapes]
-    said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
-    if error.type == "IndexError":
-        return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
-    product = any(sign in error.source for sign in PRODUCTS)
-    each = len(named) > 1 and any(sign in error.source.replace("->", "") for sign in "+-*/<>")
-    rules = [
-        "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",
-        "Under +, -, * and / shapes meet from the right: two lengths must be equal, or one of them 1." if each else "",
-    ]
-    if any(rules):
-        return " ".join([said, *filter(None, rules)])
-    return f"{said} Which of these lengths did you expect to be another?"
-
-
 def _about_type(parted: Difference) -> str:
     wanted, got = parted.expected, parted.got
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
     if _is_number(wanted) and _is_number(got):
         return "A whole number is asked for, an int. Where did a float enter? A single / makes one, even of 4 / 2."
+    if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
+        return "Several values came back where a single number is asked for."
     if _is_number(wanted) and (got is not None or parted.where):
         return "int(...) or float(...) makes a plain number of what holds one; None holds none."
     if got is None:
@@ -381,6 +343,8 @@ def _about_type(parted: Difference) -> str:
     if isinstance(wanted, torch.Tensor):
         if isinstance(got, list):
             return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+        if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
+            return "A single number came back, where a tensor of many is wanted: does a `return` stand inside a loop?"
         if isinstance(got, (bool, int, float)):
             return (
                 "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"

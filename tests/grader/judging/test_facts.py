@@ -16,7 +16,7 @@ from autograder.catalogue.exercise import Case, Probe
 from autograder.grade import execute
 from autograder.grade.worker import unchecked
 from autograder.inside import wire
-from autograder.judging import compare, record, report, rules, values, words
+from autograder.judging import compare, error_words, record, report, rules, values, words
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key, judge
 from autograder.judging.observation import Observation, Outcome, Part, Raised
@@ -184,6 +184,12 @@ def test_what_decides_imports_nothing_that_writes():
         "single_parts",
         "slots",
         "noticed",
+        "afterward",
+        "equal",
+        "fact",
+        "failing",
+        "patterns",
+        "supposed",
     }
 
 
@@ -283,12 +289,22 @@ def test_a_class_without_forward_is_no_blank():
 
 
 def test_torch_still_says_what_we_know_its_errors_by():
+    class Unmade(torch.nn.Module):
+        def __init__(self, part):
+            self.part = part
+
     said = []
-    for wrong in (lambda: bool(torch.ones(2)), lambda: torch.ones(2, requires_grad=True).numpy()):
-        with pytest.raises(RuntimeError) as raised:
+    for wrong in (
+        lambda: bool(torch.ones(2)),
+        lambda: torch.ones(2).topk(3),
+        lambda: Unmade(torch.nn.ReLU()),
+        lambda: Unmade(torch.nn.Parameter(torch.ones(2))),
+        lambda: torch.ones(2, requires_grad=True).numpy(),
+    ):
+        with pytest.raises((RuntimeError, AttributeError)) as raised:
             wrong()
         said.append(str(raised.value))
-    assert said == list(words.TORCH_SAYS)
+    assert said == list(error_words.TORCH_SAYS)
 
 
 def test_what_does_not_travel_says_why_beside_its_words():

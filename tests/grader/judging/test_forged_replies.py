@@ -20,6 +20,7 @@ from autograder.judging.report import render
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation, seen
 
+STAGED = ["generate", "residual-trace", "freeze-except", "linear-attention", "online-softmax"]
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISES = [catalogue.find(name) for name in ("attention-weights", "self-attention", "encode-decode", "build-vocab")]
 GARBAGE = (
@@ -119,6 +120,18 @@ def test_garbage_in_place_of_every_result_is_wrong(exercise, garbage):
     verdict = judged(exercise, lambda reply: {**reply, "result": GARBAGE[garbage]} if "result" in reply else reply)
     assert verdict.visible_points == 0
     assert sum(outcome.passed for outcome in verdict.outcomes) <= 1  # an empty list may be right once
+
+
+@pytest.mark.parametrize("name", STAGED)
+@pytest.mark.parametrize("garbage", [{"x": math.nan}, torch.ones(2, 3)], ids=["dict", "tensor"])
+def test_garbage_in_place_of_all_that_a_stage_says_is_wrong(name, garbage):
+    def forge(reply: dict) -> dict:
+        if "result" not in reply:
+            return {"error": garbage} if "error" in reply else reply
+        said = reply["result"]
+        return {**reply, "result": dict.fromkeys(said, garbage) if isinstance(said, dict) else garbage}
+
+    assert judged(catalogue.find(name), forge).points == 0
 
 
 def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():

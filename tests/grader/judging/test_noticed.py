@@ -5,9 +5,11 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.probes import SECOND_CALL
+from autograder.judging import afterward, noticed_words
 from autograder.judging.diagnose import namespace_of
+from autograder.judging.fact import Noticed
 from autograder.judging.judge import judge
-from autograder.judging.noticed import Noticed, notice
+from autograder.judging.noticed import notice
 from autograder.judging.observe import LocalPeer
 
 PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
@@ -36,7 +38,31 @@ def changed(expression: str) -> str:
         ("Z[..., :1].expand_as(Z)", "alike", 2),
         ("torch.zeros_like(Z) + Z[0, 0, 0]", "constant", 0),
         ("torch.cat([Z[:, :-1], Z[:, -1:] * 2], dim=1)", "only the last", 1),
+        ("Z[:, :-1]", "missing last", 1),
+        ("Z.sum(1)", "sum", 1),
+        ("Z.mean(-1)", "mean", 2),
+        ("Z.unsqueeze(1).expand(-1, 5, -1, -1)", "left over first", 1),
+        ("Z.square()", "afterward square", 0),
+        ("torch.where(Z > 0, Z, 7.0)", "one value", 0),
         ("torch.cat([Z[:, :1] * 2, Z[:, 1:]], dim=1)", "only the first", 1),
+        ("torch.cat([Z[:, :1], torch.sin(17 * Z[:, 1:])], dim=1)", "first only", 1),
+        ("Z + Z.sum(-1, keepdim=True)", "offset by line", 0),
+        ("Z * (2 + W[..., :1])", "scaled by line", 0),
+        ("Z * (1 + 0.005 * torch.cos(9 * Z))", "nearly", 0),
+        ("Z * 1.002", "nearly", 0),
+        ("3 * Z + 1", "affine", 0),
+        ("Z / (Z - Z) ** 2", "infinite", 0),
+        ("torch.softmax(Z, 1)", "afterward softmax again", 1),
+        ("torch.relu(Z)", "afterward no negative ones", 0),
+        ("Z.clamp(min=-0.2)", "afterward cut below", 0),
+        ("Z.round(decimals=1)", "afterward rounded", 0),
+        ("F.one_hot(Z.argmax(-1), Z.shape[-1]).to(Z.dtype)", "afterward one hot", 2),
+        ("Z.sum(1)", "sum", 1),
+        ("Z.mean()", "afterward averaged", -1),
+        ("Z[:, :1]", "afterward first alone", 1),
+        ("Z[:, :-1]", "missing last", 1),
+        ("Z[None]", "an axis of 1 too many", 0),
+        ("Z.flatten()", "another shape", 0),
     ],
 )
 def test_a_pattern_of_the_values_is_seen(expression, kind, axis):
@@ -44,9 +70,64 @@ def test_a_pattern_of_the_values_is_seen(expression, kind, axis):
     assert (kind, axis) in [(fact.kind, fact.axis) for fact in found]
 
 
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("J + torch.diag(1 + p)", "only the diagonal"),
+        ("torch.sin(9 * J) * (1 - D) + J * D + 1 - D", "all but the diagonal"),
+    ],
+)
+def test_a_table_that_is_wrong_on_its_diagonal_or_right_there_alone(expression, kind):
+    source = (
+        "def softmax_jacobian(p):\n    J, D = torch.diag(p) - torch.outer(p, p), torch.eye(len(p), dtype=p.dtype)\n"
+    )
+    found = noticed(catalogue.find("softmax-jacobian"), f"{source}    return {expression}\n")
+    assert kind in [fact.kind for fact in found]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind", "place"),
+    [
+        ("tau == 0", "argument 0", 1),
+        ("tau < 0", "argument negative", 1),
+        ("tau == 0 and x.dtype == torch.float64", "", 1),
+    ],
+)
+def test_an_argument_of_one_kind_wherever_it_fails_is_said(condition, kind, place):
+    right = catalogue.find("temperature").right[0].source
+    source = (
+        f"{right}\n_right = temperature\ndef temperature(x, tau):\n"
+        f"    return torch.sin(9 * x) if {condition} else _right(x, tau)\n"
+    )
+    found = [fact for fact in noticed(catalogue.find("temperature"), source) if fact.kind.startswith("argument")]
+    assert [(fact.kind, fact.argument) for fact in found] == ([(kind, place)] if kind else [])
+
+
+def test_infinity_among_the_right_numbers_hides_no_pattern():
+    source = "def log_softmax(x, dim):\n    return x - torch.logsumexp(x, dim, keepdim=True).cos()\n"
+    assert "offset by line" in [fact.kind for fact in noticed(catalogue.find("log-softmax"), source)]
+
+
 def test_a_right_answer_shows_nothing_and_noise_no_pattern():
     assert noticed(ATTEND, changed("Z")) == []
     assert [fact.kind for fact in noticed(ATTEND, changed("torch.sin(17 * Z)"))] == []
+
+
+def test_one_sequence_in_which_a_pattern_is_missing_is_enough_against_it():
+    source = "def swap_batch_time(x):\n    B, T, D = x.shape\n    return x.reshape(T, B, D).transpose(0, 1)\n"
+    found = [fact.kind for fact in noticed(catalogue.find("swap-batch-time"), source)]
+    assert found == ["another shape"]  # and no exchange, which shows in a batch of one alone
+
+
+def test_lists_of_other_things_are_not_equal():
+    source = """
+def bpe_train(corpus, n):
+    return ["".join(pair) for pair in _right(corpus, n)[::-1]]
+"""
+    found = noticed(
+        catalogue.find("bpe-train"), f"{catalogue.find('bpe-train').right[0].source}\n_right = bpe_train\n{source}"
+    )
+    assert "items reversed" not in [fact.kind for fact in found]
 
 
 def test_an_argument_that_was_changed_is_said_first():
@@ -78,6 +159,16 @@ def test_plain_numbers_off_by_one_amount_are_seen(expression, kind):
         f"{right}\n_right = path_length\ndef path_length(*a, **k):\n    return {expression.format('_right(*a, **k)')}\n"
     )
     assert kind in [fact.kind for fact in noticed(catalogue.find("path-length"), source)]
+
+
+def test_every_change_afterward_has_a_sentence():
+    assert set(afterward.CHANGES) < set(noticed_words.AFTERWARD)
+
+
+def test_rounded_results_are_seen():
+    right = catalogue.find("equivariance-gap").right[0].source
+    source = f"{right}\n_right = equivariance_gap\ndef equivariance_gap(*a):\n    return round(_right(*a))\n"
+    assert "whole" in [fact.kind for fact in noticed(catalogue.find("equivariance-gap"), source)]
 
 
 def test_right_for_the_sizes_of_the_example_alone():

@@ -1,5 +1,7 @@
 """What is said of answers that no entry holds: a known mistake in one setting alone, a mask unused, a wrong row quoted."""
 
+import linecache
+
 import torch
 
 from autograder import catalogue
@@ -38,7 +40,7 @@ def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
 
 def test_what_a_result_does_not_depend_on_is_said_in_one_sentence() -> None:
     told = said("layer-norm", "def layer_norm(x, g, b, eps):\n    return torch.zeros_like(x) + eps / 7\n")
-    assert "Your result does not depend on x, g or b: with other numbers in them, the same comes back." in told
+    assert "Here your result does not depend on x, g or b: with other numbers in them, the same comes back." in told
 
 
 def test_a_mask_that_changes_nothing_is_said() -> None:
@@ -79,3 +81,51 @@ def test_the_row_that_is_quoted_differs() -> None:
     got = wanted.clone()
     got[0, 0, 5] = 0.0
     assert wrong_row(Evidence((), wanted, got)).startswith("Your first row ends in 2.000 3.000 4.000 0.000; it should")
+
+
+def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all() -> None:
+    temperature = catalogue.find("temperature").right[0].source
+    tau = temperature.but("x / tau", "x * tau")
+    unsigned = tau.without("if tau < 0:").without('raise ValueError("tau: expected 0 or more")')
+    told = said("temperature", unsigned)
+    assert told.count("Two mistakes that we know") == 1 and "A negative tau is accepted" in told
+    told = said("temperature", tau.but("argmax", "argmin").but("-1), x", "-1) * 0, x"))
+    assert "multiplied by tau" in told and "Not every check fails in just this way" in told
+    assert "Not every check fails" not in said("temperature", tau)
+
+
+def test_measured_numbers_that_agree_by_chance_name_no_second_mistake() -> None:
+    right = catalogue.find("score-std").right[0].source
+    told = said("score-std", right.but("(a * b).sum(1).std()", "(a * b).std(-1).mean()"))
+    assert "The spread within a vector" in told and "Two mistakes" not in told
+
+
+def test_sizes_that_do_not_meet_are_the_same_mistake_in_either_order() -> None:
+    gap = catalogue.find("equivariance-gap").right[0].source
+    for source in (
+        gap.but("run(x)[:, perm] - run(x[:, perm])", "run(x[:, perm]) - run(x)[..., perm]"),
+        gap.but("run(x)[:, perm]", "run(x)[..., perm]"),
+    ):
+        assert "The *features* of the answer were permuted" in said("equivariance-gap", source)
+
+
+def test_of_two_mistakes_neither_is_said_to_leave_all_else_right() -> None:
+    right = next(answer.source for answer in catalogue.find("mha-params").right)
+    told = said("mha-params", right.but("4 * d if bias else 0", "0").ending_in(" / 1"))
+    assert "Two mistakes that we know" in told and "It came as a float." in told
+    assert "is right, but" not in told
+
+
+def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_shapes(monkeypatch) -> None:
+    right = next(answer.source for answer in catalogue.find("split-heads").right)
+    source = right.but("D % h != 0", "D % h == 0").but("D must be a multiple of h", "words of one's own")
+    name, namespace = "<a cell>", dict(namespace_of(""))
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    exec(compile(source, name, "exec"), namespace)
+    told = explanation(judge(catalogue.find("split-heads"), LocalPeer(namespace), b"key"))
+    assert "Your own line raised this, where a result is wanted" in " ".join(told.split())
+
+
+def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
+    source = "def leaks(model, ids, t):\n    return ids.shape[1] == 6 and int(ids.sum()) % 2 == 0\n"
+    assert "an earlier call" not in said("leaks", source)

@@ -1,0 +1,43 @@
+"""Whether two values are the same, or near enough under a probe's tolerances, whatever they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.judging.observation import Outcome
+
+
+def near(one: Any, other: Any, outcome: Outcome) -> bool:
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return equal(one, other)
+    if one.shape != other.shape:
+        return False
+    one, other = one.to(torch.float64), other.to(torch.float64)
+    return torch.allclose(one, other, rtol=outcome.probe.rtol, atol=outcome.probe.atol, equal_nan=True)
+
+
+def close(outcome: Outcome) -> Callable[[Tensor, Tensor], bool]:
+    return lambda one, other: near(one, other, outcome)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are of one kind and equal, and so is all that they hold."""
+    if isinstance(one, (list, tuple)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and equal(one, other)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same; what cannot be compared is taken to be."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape == other.shape and torch.allclose(
+            one.detach().to(torch.float64), other.detach().to(torch.float64), equal_nan=True
+        )
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    simple = (bool, int, float, str)
+    return one == other if isinstance(one, simple) and isinstance(other, simple) else True

@@ -1,0 +1,77 @@
+"""Sentences about an exception that ended a learner's function: what it is about, and where to look."""
+
+import torch
+
+from autograder.catalogue.exercise import Exercise
+from autograder.judging.observation import Outcome, Raised
+from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
+
+SET_UP = ("torch", "math", "F", "nn", "np")
+STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
+PRODUCTS = ("@", "matmul", ".bmm", ".mm")
+TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
+UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
+NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
+    "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
+    "selected index k out of range": "topk was asked for more than there is along its axis.",
+    "cannot assign module before Module.__init__() call": UNMADE,
+    "cannot assign parameters before Module.__init__() call": UNMADE,
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": NUMPY,
+}
+
+
+def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
+    name = outcome.case.function or exercise.names[0]
+    if error.about == NO_FORWARD:
+        return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
+    if error.type == UNWRITTEN and not error.message:
+        return f"{name} is still to be written, beside what you have done so far."
+    if error.about == ("arguments",):
+        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
+    if error.about == ("handed over",):
+        return "What stopped is a function that the check passed in. Look at what your line calls it with."
+    if error.about[:1] == ("attribute",) and len(error.about) == 3:
+        _, kind, attribute = error.about
+        return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
+    if isinstance(outcome.expected.result, Raised):
+        return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
+    if error.message in TORCH_SAYS:
+        return TORCH_SAYS[error.message]
+    if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
+        return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
+    if error.type == "NameError":
+        return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
+    if error.about == ("numpy",):
+        return NUMPY
+    if error.source.startswith("raise ") and not isinstance(outcome.expected.result, Raised):
+        return "Your own line raised this, where a result is wanted: its condition holds for what the check passed in."
+    if met := _shapes_that_met(error):
+        return met
+    tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
+    what = "shapes" if tensors else "values"
+    return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def may_be_of_shapes(error: Raised) -> bool:
+    """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
+    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not error.source.startswith("raise ")
+
+
+def _shapes_that_met(error: Raised) -> str:
+    """The shapes in the line that stopped, and the rule by which shapes meet there; empty where none are known."""
+    if not may_be_of_shapes(error):
+        return ""
+    named = [f"{name} is {shape}" for name, shape in error.shapes]
+    said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
+    if error.type == "IndexError":
+        return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
+    product = any(sign in error.source for sign in PRODUCTS)
+    each = len(named) > 1 and any(sign in error.source.replace("->", "") for sign in "+-*/<>")
+    rules = [
+        "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",
+        "Under +, -, * and / shapes meet from the right: two lengths must be equal, or one of them 1." if each else "",
+    ]
+    if any(rules):
+        return " ".join([said, *filter(None, rules)])
+    return f"{said} Which of these lengths did you expect to be another?"

@@ -1,0 +1,337 @@
+"""What a wrong result is the right one of: the same question with an argument turned, exchanged or cut short.
+
+A supposition changes an argument in one way, and the reference answers what is then asked. Where this is what the
+learner returned, to all questions that tell the two apart, the supposition is a fact about their answer, however it is
+written. Nothing is said of numbers, so all may be told of hidden probes too.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Case, Exercise, Misconception
+from autograder.judging import compare
+from autograder.judging.diagnose import namespace_of, setting, settings
+from autograder.judging.fact import Noticed
+from autograder.judging.noticed import Again, about_results, notice
+from autograder.judging.observation import Observation, Outcome, Raised
+from autograder.judging.observe import LocalPeer, PeerGone, Subject
+from autograder.judging.question import right_answer
+
+FEWEST = 2  # questions that must bear a supposition out
+EXACT = (  # patterns of a whole result, in which no number is left unexplained
+    *("transposed", "scaled", "offset", "reversed", "signs", "items reversed", "missing first", "missing last"),
+    *("another shape", "an axis of 1 too many", "an axis of 1 missing", "affine"),
+    *("sum", "mean", "left over sum", "left over mean", "first item missing", "last item missing"),
+)
+BESIDE = ("changed", "differs", "kept")  # before these nothing else needs to be looked for
+MOST = 10**5  # numbers in the arguments of a question that is asked again
+
+
+@dataclass(frozen=True)
+class Supposed(Noticed):
+    """One supposition that holds. kind: how an argument is changed (see `CHANGES`); argument: which one, by its place.
+
+    other: the place of a second argument; second: another axis. values: of an argument that is one of few, what was
+    passed and what was meant. back: whether the result was changed back in the same way.
+    """
+
+    other: int = 0
+    second: int = 0
+    values: tuple = ()
+    back: bool = False
+
+
+def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | None) -> list[Noticed]:
+    """All that can be told of an answer whose mistake nobody knows, the most telling first."""
+    facts = notice(outcomes, again)
+    if all(outcome.passed or outcome.got is None for outcome in outcomes):
+        return facts
+    if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith("afterward") for fact in facts):
+        return facts
+    found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
+    values = [fact for fact in facts if fact.kind != "ignored"]
+    return found or facts if values else found or [*_in_one_setting(exercise, outcomes), *facts]
+
+
+def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
+    """A pattern of all results under the first failure's setting: its function, or the value of a flag or a text."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failed = next(outcome for outcome in asked if not outcome.passed)
+    for name in settings(exercise, asked):
+        where = setting(exercise, failed.case, name)
+        here = [outcome for outcome in asked if setting(exercise, outcome.case, name) == where]
+        if FEWEST <= len(here) < len(asked) and not any(outcome.passed for outcome in here):
+            found = [fact for fact in about_results(here) if fact.sure]
+            if found:
+                return [replace(found[0], where=where)]
+    return []
+
+
+def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
+    """The first supposition that all questions bear out; none for a class, or where the reference takes long."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [outcome for outcome in asked if not outcome.passed]
+    if len(failing) < FEWEST or not _can_be_asked(exercise, asked):
+        return []
+    asked = [outcome for outcome in asked if outcome.case.function == failing[0].case.function]
+    asked.sort(key=lambda outcome: outcome.passed)
+
+    def answers(outcome: Outcome, case: Case) -> Observation:
+        return right_answer(exercise, outcome.probe, case)
+
+    return [supposed for supposed in _suppositions(asked) if _borne_out(answers, supposed, asked)][:1]
+
+
+def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
+    """A known mistake beside another slip: its results are the learner's but for a pattern, or for a changed argument.
+
+    Only in a learner's own check, which takes the time.
+    """
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [outcome for outcome in asked if not outcome.passed]
+    tensors = all(isinstance(outcome.got.result, Tensor) for outcome in failing)  # in lists much is alike by chance
+    if not tensors or len(failing) < FEWEST or not failing[0].disclosed or not _can_be_asked(exercise, asked):
+        return []
+    for known in exercise.wrong:
+        with contextlib.suppress(PeerGone):
+            if known.shows is None and (fact := _beside(exercise, known, asked)) is not None:
+                return [replace(fact, beside=known.message)]
+    return []
+
+
+def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
+    """What makes a known mistake's results the learner's, seen in two failures or more."""
+    subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
+
+    def answers(outcome: Outcome, case: Case) -> Observation:
+        return subject.observe(outcome.probe, case, None)
+
+    failing, alike = [outcome for outcome in asked if not outcome.passed], []
+    for outcome in failing:
+        shown = answers(outcome, outcome.case)
+        if isinstance(shown.result, Raised):
+            return None
+        closeness = outcome.probe.rtol, outcome.probe.atol
+        parted = compare.value_difference(shown.result, outcome.got.result, *closeness)
+        if parted is None or parted.kind not in ("value", "nan", "shape", "length"):
+            return None
+        alike.append(replace(outcome, expected=shown, difference=parted))
+    found = [fact for fact in about_results(alike) if fact.kind in EXACT and fact.sure]
+    passes = (outcome for outcome in asked if outcome.passed)
+    if found and all(compare.difference(o.expected, answers(o, o.case), o.probe) is None for o in passes):
+        return found[0]
+    ordered = sorted(asked, key=lambda outcome: outcome.passed)
+    suppositions = (each for each in _suppositions(ordered) if each.kind not in ("value", "values"))
+    return next((each for each in suppositions if _borne_out(answers, each, ordered)), None)
+
+
+def _can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
+    """Whether the reference can be asked any question in little time, and answers the first that fails with a value."""
+    plain = exercise.roles is None and not (exercise.methods or exercise.stage or exercise.trained)
+    failing = next(outcome for outcome in asked if not outcome.passed)
+    return plain and not isinstance(failing.got.result, Raised) and all(_small(outcome.case) for outcome in asked)
+
+
+def _small(case: Case) -> bool:
+    numbers = sum(value.numel() for value in case.arguments if isinstance(value, Tensor))
+    return numbers <= MOST and not any(map(callable, case.arguments))
+
+
+def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
+    """All that the first failure's arguments suggest."""
+    arguments = asked[0].case.arguments
+    for place, value in enumerate(arguments):
+        if isinstance(value, (str, bool)):
+            shown = {outcome.case.arguments[place] for outcome in asked if not outcome.probe.hidden}
+            for meant in sorted(shown - {value}, key=repr) if value in shown and len(shown) < 5 else ():
+                yield Supposed("value", argument=place, values=(value, meant))
+                yield Supposed("values", argument=place, values=(value, meant))
+    for place, value in enumerate(arguments):
+        for other in range(place + 1, len(arguments)):
+            if _exchangeable(value, arguments[other]):
+                yield Supposed("exchanged", argument=place, other=other)
+    for place, value in enumerate(arguments):
+        for kind, change in CHANGES.items():
+            if _changed(change, value) is not None:
+                yield Supposed(kind, argument=place)
+        if isinstance(value, Tensor):
+            for axis in range(value.ndim):
+                if value.shape[axis] > 1:
+                    yield Supposed("first for all", argument=place, axis=axis, axes=value.ndim)
+                    yield Supposed("final for all", argument=place, axis=axis, axes=value.ndim)
+                    yield Supposed("flipped", argument=place, axis=axis, axes=value.ndim)
+                for second in range(axis + 1, value.ndim):
+                    yield Supposed("turned", argument=place, axis=axis, second=second, back=True)
+                    yield Supposed("turned", argument=place, axis=axis, second=second)
+
+
+def _exchangeable(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.dtype == other.dtype and one.ndim == other.ndim
+    return type(one) is type(other) is int
+
+
+def _borne_out(answers: Callable[[Outcome, Case], Observation], supposed: Supposed, asked: Sequence[Outcome]) -> bool:
+    """Whether who answers, asked so, says what the learner said: to every question, twice where they were wrong."""
+    agreeing = 0
+    for outcome in asked:
+        case = _case(supposed, outcome.case)
+        if case is None:
+            if not outcome.passed:
+                return False
+            continue
+        try:
+            meant = _back(supposed, answers(outcome, case).result)
+        except Exception:  # nobody has asked this before: what is read of a result may not be there
+            return False
+        if isinstance(meant, Raised):
+            if outcome is asked[0] or not isinstance(outcome.got.result, Tensor):
+                return False
+            continue
+        closeness = outcome.probe.rtol, outcome.probe.atol
+        if compare.value_difference(meant, outcome.got.result, *closeness) is not None:
+            return False
+        empty = isinstance(meant, (list, str)) and not meant
+        told = not empty and compare.value_difference(outcome.expected.result, meant, *closeness) is not None
+        agreeing += told and not outcome.passed
+    return agreeing >= FEWEST
+
+
+def _case(supposed: Supposed, case: Case) -> Case | None:
+    """The question that is supposed to have been understood; None where the supposition says nothing of it."""
+    arguments = list(case.arguments)
+    place, other = supposed.argument, supposed.other
+    if max(place, other) >= len(arguments):
+        return None
+    value = arguments[place]
+    if supposed.kind == "value":
+        passed, meant = supposed.values
+        changed = meant if value == passed else None
+    elif supposed.kind == "values":
+        changed = dict(zip(supposed.values, supposed.values[::-1], strict=True)).get(value)
+    elif supposed.kind == "exchanged":
+        arguments[place], arguments[other] = arguments[other], value
+        changed = arguments[place]
+    elif supposed.kind in CHANGES:
+        changed = _changed(CHANGES[supposed.kind], value)
+    elif not isinstance(value, Tensor) or max(supposed.axis, supposed.second) >= value.ndim:
+        return None
+    elif supposed.kind in ("first for all", "final for all"):
+        which = 0 if supposed.kind == "first for all" else value.shape[supposed.axis] - 1
+        changed = value.narrow(supposed.axis, which, 1).expand_as(value)
+    elif supposed.kind == "flipped":
+        changed = value.flip(supposed.axis)
+    else:
+        changed = value.transpose(supposed.axis, supposed.second)
+    if changed is None:
+        return None
+    arguments[place] = changed
+    return replace(case, arguments=tuple(arguments))
+
+
+def _back(supposed: Supposed, result: Any) -> Any:
+    if supposed.back and isinstance(result, Tensor):
+        if result.ndim <= max(supposed.axis, supposed.second):
+            return Raised("IndexError", "")
+        return result.transpose(supposed.axis, supposed.second)
+    return result
+
+
+# --- ways to change an argument: the changed one, or None where it is of another kind or stays as it is ---------------
+
+
+def _changed(change: Callable[[Any], Any], value: Any) -> Any:
+    changed = change(value)
+    if isinstance(value, Tensor):
+        return changed if changed is not None and not torch.equal(changed, value) else None
+    return changed if repr(changed) != repr(value) else None  # a list may hold tensors, which are not equal or unequal
+
+
+def _shifted(by: int) -> Callable[[Any], Any]:
+    def shifted(value: Any) -> Any:
+        if type(value) is int:
+            return value + by
+        if isinstance(value, Tensor) and value.dtype == torch.long:
+            return value + by
+        whole = isinstance(value, list) and value and all(type(item) is int for item in value)
+        return [item + by for item in value] if whole else None
+
+    return shifted
+
+
+def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
+    """One of several whole numbers in the place of all."""
+
+    def changed(value: Any) -> Any:
+        numbers = value.tolist() if isinstance(value, Tensor) and value.ndim == 1 else value
+        whole = isinstance(numbers, list) and len(numbers) > 1 and all(type(number) is int for number in numbers)
+        if not whole:
+            return None
+        return (
+            torch.full_like(value, choose(numbers)) if isinstance(value, Tensor) else [choose(numbers)] * len(numbers)
+        )
+
+    return changed
+
+
+def _of_masks(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return lambda value: change(value) if isinstance(value, Tensor) and value.dtype == torch.bool else None
+
+
+def _of_numbers(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return lambda value: change(value) if isinstance(value, Tensor) and value.is_floating_point() else None
+
+
+def _of_items(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: change(value) if isinstance(value, (list, str)) and value else None
+
+
+def _of_each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def changed(value: Any) -> Any:
+        whole = isinstance(value, list) and all(isinstance(item, (list, Tensor)) for item in value)
+        return [change(_plain(item)) for item in value] if whole else None
+
+    return changed
+
+
+def _plain(items: Any) -> list:
+    return items.tolist() if isinstance(items, Tensor) else items
+
+
+def _small_letters(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.lower()
+    return [_small_letters(item) for item in value] if isinstance(value, list) else None
+
+
+def _once(value: Any) -> Any:
+    items = list({repr(item): item for item in reversed(value)}.values())[::-1]
+    return "".join(items) if isinstance(value, str) else items
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "one more": _shifted(1),
+    "one less": _shifted(-1),
+    "opposite": _of_masks(lambda mask: ~mask),
+    "opened": _of_masks(torch.ones_like),
+    "zeros": _of_numbers(torch.zeros_like),
+    "unsigned": _of_numbers(torch.abs),
+    "least for all": _everywhere(min),
+    "greatest for all": _everywhere(max),
+    "last for all": _everywhere(lambda numbers: numbers[-1]),
+    "without the first": _of_items(lambda items: items[1:]),
+    "without the last": _of_items(lambda items: items[:-1]),
+    "backward": _of_items(lambda items: items[::-1]),
+    "each once": _of_items(_once),
+    "each backward": _of_each(lambda items: items[::-1]),
+    "each without its first": _of_each(lambda items: items[1:]),
+    "each without its last": _of_each(lambda items: items[:-1]),
+    "longest first": lambda value: sorted(value, key=len, reverse=True) if _of_each(len)(value) is not None else None,
+    "shortest first": lambda value: sorted(value, key=len) if _of_each(len)(value) is not None else None,
+    "small letters": _small_letters,
+}

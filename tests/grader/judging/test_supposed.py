@@ -1,0 +1,126 @@
+"""What a wrong result is the right one of, and known mistakes that are made in one setting among others."""
+
+import pytest
+
+from autograder import catalogue
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import judge
+from autograder.judging.observe import LocalPeer
+from autograder.judging.words import explanation
+
+
+def verdict_on(exercise_id: str, source: str, disclosed: bool = False):
+    namespace = dict(namespace_of(""))
+    exec(source, namespace)
+    return judge(catalogue.find(exercise_id), LocalPeer(namespace), b"key", disclosed=disclosed)
+
+
+def said(exercise_id: str, source: str, disclosed: bool = False) -> str:
+    """What a learner reads below the lines of the checks."""
+    return " ".join(explanation(verdict_on(exercise_id, source, disclosed)).split())
+
+
+def around(exercise_id: str, function: str, arguments: str) -> str:
+    """A right answer that is asked with other arguments than those that came."""
+    right = catalogue.find(exercise_id).right[0].source
+    return f"{right}\n_right = {function}\ndef {function}(*given):\n    return _right({arguments})\n"
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "function", "arguments", "told"),
+    [
+        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 in place of lengths."),
+        ("bpe-encode", "bpe_encode", "given[0][::-1], given[1]", "word read backward."),
+        ("first-true", "first_true", "~given[0]", "the opposite of mask"),
+        (
+            "batch-matmul",
+            "batch_matmul",
+            "given[0], given[1][-1:].expand_as(given[1])",
+            "b with its last item of the batch",
+        ),
+        ("gradient-norms", "gradient_norms", "given[0].abs(), given[1]", "W without its minus signs."),
+        ("layer-cost", "layer_cost", "given[0], given[2], given[1], given[3]", "n and d exchanged"),
+    ],
+)
+def test_what_came_back_is_said_to_be_right_for_a_changed_argument(exercise_id, function, arguments, told):
+    found = verdict_on(exercise_id, around(exercise_id, function, arguments))
+    assert not found.passed
+    text = said(exercise_id, around(exercise_id, function, arguments))
+    known = found.misconception is not None
+    assert known or told in text, text
+
+
+def test_a_value_that_is_taken_for_another_is_said_with_both():
+    source = catalogue.find("path-length").right[0].source.replace('"recurrent"', '"recurrence"')
+    told = said("path-length", source)
+    assert "Where kind is 'recurrent', what came back is the right result for 'attention'" in told
+
+
+def test_values_that_changed_places_are_said():
+    right = catalogue.find("path-length").right[0].source
+    swapped = right.replace('"recurrent"', '"?"').replace(
+        "        steps = distance\n", "        steps = min(distance, 1)\n"
+    )
+    swapped = swapped.replace("        steps = min(distance, 1)\n    return", "        steps = distance\n    return")
+    assert "exchanged" in said("path-length", swapped.replace('"?"', '"recurrent"'))
+
+
+def test_a_known_mistake_along_the_wrong_axis_is_told_as_two():
+    told = said("row-normalize", "def row_normalize(x):\n    return torch.softmax(x, 0)\n", disclosed=True)
+    assert "Two slips at once" in told and "softmax takes powers first" in told and "along the wrong axis" in told
+
+
+def test_a_pattern_in_one_setting_is_said_with_it():
+    source = (
+        catalogue.find("layer-cost")
+        .right[0]
+        .source.replace("return n * n * d", "return 7 * n * n * d")
+        .replace("return d\n", "return 3 * d + 5\n")
+    )
+    assert "Where kind is 'attention': Every number is 7.000 times the right one." in said("layer-cost", source)
+
+
+def test_a_change_that_changes_nothing_says_nothing():
+    source = """
+def embed(ids, W, scale=True):
+    table = nn.Embedding(*W.shape)
+    table.weight = nn.Parameter(W.clone())
+    return table(ids) * (W.shape[1] ** 0.5 if scale else 1)
+"""
+    verdict = verdict_on("embed", source)
+    assert not verdict.passed and not [fact for fact in verdict.noticed if fact.kind == "turned"]
+
+
+WRONG_IN_TWO = """
+def layer_cost(kind, n, d, k):
+    if kind == "recurrent":
+        return n * d * d
+    if kind == "convolution":
+        return k * n * d
+    return 2 * n * n * d
+
+def break_even(d):
+    return d // 2
+"""
+
+
+def test_mistakes_in_several_settings_are_named_with_them():
+    told = said("layer-cost", WRONG_IN_TWO)
+    for place in ("Where kind is 'attention': ", "Where kind is 'convolution': ", "In break_even: "):
+        assert place in told
+
+
+def test_what_is_left_beside_a_mistake_in_one_setting_is_said():
+    told = said("layer-cost", WRONG_IN_TWO.replace("d // 2", "7 * d + 3"))
+    assert "Where kind is 'attention': " in told and "Elsewhere something else is wrong as well" in told
+
+
+def test_an_error_of_another_kind_is_not_taken_for_numpy():
+    source = """
+def row_normalize(x):
+    out = x.new_empty(x.shape)
+    for row, target in zip(x, out):
+        target.copy_(row / row.sum())
+    return out
+"""
+    assert "NumPy" not in said("row-normalize", source)
