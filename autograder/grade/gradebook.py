@@ -63,11 +63,15 @@ class Classroom:
     """The course as nbgrader is configured to see it. Everything that nbgrader stores is written here."""
 
     def __init__(self, root: Path, assignment: str) -> None:
-        """Read the configuration. Raises CourseError when the gradebook does not know the assignment."""
+        """Read the configuration. Raises CourseError when that fails or the gradebook does not know the assignment."""
         self.root, self.assignment = root, assignment
         with _inside(root):
             self._app = AutogradeApp()
-            self._app.initialize(["--log-level=ERROR"])
+            self._app.raise_config_file_errors = True  # else they are printed, and the file is passed over
+            try:
+                self._app.initialize(["--log-level=ERROR"])
+            except (SyntaxError, NameError, AttributeError, ImportError, TypeError, ValueError) as error:
+                raise CourseError(f"{course.MARKER} cannot be read: {type(error).__name__}: {error}.") from error
         nbgrader_patches.install()
         patience.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
         self._settled = _Settled()

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from autograder.inside import recorder, uses, wire
-from autograder.inside.small_encoders import MODEL_STAGES
-from autograder.inside.stages import STAGES, answered
+from autograder.inside.calling import answered
+from autograder.inside.stages import STAGES
 
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
@@ -86,7 +86,7 @@ class Answerer:
     def _call(self, name: str, arguments: tuple, cotangent: Any = None, stage: str = "") -> dict[str, Any]:
         function = self._namespace[name]
         if stage:
-            function = self._stages.setdefault(stage, (STAGES | MODEL_STAGES)[stage]()).around(function)
+            function = self._stages.setdefault(stage, STAGES[stage]()).around(function)
         return self._observe(function, arguments, cotangent, {})
 
     def _use(self, name: str, arguments: tuple) -> dict[str, Any]:

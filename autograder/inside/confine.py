@@ -137,9 +137,12 @@ def _limit_resources(limits: Limits, own_users: bool) -> None:
         (resource.RLIMIT_NPROC, others + limits.processes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_CORE, 0),
+        # 1, unlike 0, also stops cores that the kernel would pipe into a program of the machine, which nobody counts.
+        (resource.RLIMIT_CORE, 1),
     ):
-        resource.setrlimit(kind, (most, most))
+        allowed = resource.getrlimit(kind)[1]  # by the machine, which may be stricter
+        least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (least, least))
 
 
 def _without(folders: Sequence[str], hidden: Sequence[str]) -> tuple[list[str], list[str]]:

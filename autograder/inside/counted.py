@@ -18,8 +18,8 @@ READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean 
 
 class Made(TorchDispatchMode):
     """Inside the `with`: `total`, the numbers in all tensors that were made, other than by gluing, and in those that
-    went into arithmetic;
-    `largest`, the numbers in the largest that was made; `visits`, how often each of the watched was come to.
+    went into arithmetic; `largest`, the numbers in the largest that was made; `visits`, how often each of the watched
+    was come to.
 
     watched: tensors, or groups of them; one visit lasts until another one's numbers are used.
     """

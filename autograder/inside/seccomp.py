@@ -143,7 +143,9 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in what a filter sees; of 
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone takes
 SIGCHLD, DUMPABLE = 17, 4
 SET_OWNER, SET_OWNER_BY_KIND, SET_SIGNAL = 8, 15, 10  # of fcntl: signals on somebody's account
+LEASE, DELEGATION = 1024, 1040  # of fcntl: whoever opens the file then, on all of the machine, waits for its holder
 TYPE_AHEAD, OF_CONSOLE, LINE_DISCIPLINE, OWNER, OWNER_OF_SOCKET = 0x5412, 0x541C, 0x5423, 0x8901, 0x8902  # of ioctl
+BUFFERS = (7, 8, 32, 33)  # of setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force
 LOCAL, INTERNET, INTERNET_6, ROUTES = 1, 2, 10, 16  # kinds of sockets, all without a way out of the namespace
 
 
@@ -178,7 +180,9 @@ IN_ARGUMENTS = (
     Only((13, 134), 0, 0, values=(SIGCHLD,)),  # rt_sigaction
     Only((157, 167), 0, errno.EPERM, values=(DUMPABLE,)),  # prctl: what it uses could no longer be looked up
     Only((16, 29), 1, errno.EPERM, values=(TYPE_AHEAD, OF_CONSOLE, LINE_DISCIPLINE, OWNER, OWNER_OF_SOCKET)),  # ioctl
-    Only((72, 25), 1, errno.EPERM, values=(SET_OWNER, SET_OWNER_BY_KIND, SET_SIGNAL)),  # fcntl
+    Only((72, 25), 1, errno.EPERM, values=(SET_OWNER, SET_OWNER_BY_KIND, SET_SIGNAL, LEASE, DELEGATION)),  # fcntl
+    # What lies in a socket's buffer is no process's memory: it keeps its usual size, and sockets are counted (`usage`).
+    Only((54, 208), 2, 0, values=BUFFERS),  # setsockopt
     Only((41, 198), 0, errno.EAFNOSUPPORT, values=(LOCAL, INTERNET, INTERNET_6, ROUTES), others=True),  # socket
 )
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from autograder.inside import counted
 from autograder.inside.calling import answered
+from autograder.inside.small_encoders import MODEL_STAGES
 from autograder.inside.streams import STREAMS
 
 
@@ -201,4 +202,5 @@ class Reading:
         return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
 
 
-STAGES = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading, **STREAMS}
+OWN = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading}
+STAGES = OWN | STREAMS | MODEL_STAGES

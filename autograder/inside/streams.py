@@ -63,7 +63,8 @@ class Tracing:
     def around(self, function: Callable) -> Callable:
         """The answer as it is asked: (what `SmallGPT` takes, with a seed; ids) -> what came back the second time.
 
-        "hooks": how many are left on the model; "kept": whether both calls gave one and the same list.
+        "hooks": how many are left on the model; "kept": whether both calls gave one and the same list; "training":
+        whether the model, which came in training mode, is in it still.
         """
 
         def staged(given: dict[str, Any], ids: Tensor) -> dict[str, Any]:
@@ -72,7 +73,8 @@ class Tracing:
             first = answered(function, model, ids)
             trace = answered(function, model, ids)
             hooks = sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules())
-            return {"trace": trace, "hooks": hooks, "kept": isinstance(trace, list) and trace is first}
+            kept = isinstance(trace, list) and trace is first
+            return {"trace": trace, "hooks": hooks, "kept": kept, "training": model.training}
 
         return staged
 

@@ -5,6 +5,7 @@ until somebody does (`seccomp.IN_ARGUMENTS`), memory is asked of the kernel page
 a file without a name is found by whoever holds it open.
 """
 
+import contextlib
 import os
 import re
 import stat
@@ -61,6 +62,10 @@ def doing(processes: Sequence[Process]) -> str:
     return DISK if psutil.STATUS_DISK_SLEEP in states else ASLEEP
 
 
+MANY_FILES = 16  # open in a process, from which on its sockets are counted
+OF_A_SOCKET = 256 << 10  # bytes that may lie in one, of the size that it gets unless asked (`seccomp.BUFFERS`)
+
+
 class Memory:
     """What descendants hold in memory beside what this process has lent them; made while there are none."""
 
@@ -73,7 +78,7 @@ class Memory:
         alive = [process for process in processes if process.alive]
         resident = sum(process.resident for process in alive)
         mapped = sum(max(0, process.virtual - self._virtual) for process in alive)
-        shared = _shared_of_no_file(alive) if mapped > most else 0
+        shared = (_shared_of_no_file(alive) if mapped > most else 0) + OF_A_SOCKET * _sockets(alive)
         if resident + shared <= most:
             return resident + shared
         return max(0, _own_pages(os.getpid()) + sum(_own_pages(p.pid) for p in alive) - self._lent) + shared
@@ -99,6 +104,22 @@ def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
                 seen.add(found.st_ino)
                 total += found.st_blocks * 512
     return total
+
+
+def _sockets(processes: Sequence[Process]) -> int:
+    """How many sockets processes with many open files hold; one that a child was lent counts once."""
+    found = set()
+    for process in processes:
+        place = f"/proc/{process.pid}/fd"
+        try:
+            names = os.listdir(place)
+        except OSError:  # it has ended
+            continue
+        for name in names if len(names) > MANY_FILES else ():
+            with contextlib.suppress(OSError):  # it has been closed
+                link = os.readlink(f"{place}/{name}")
+                found |= {link} if link.startswith("socket:") else set()
+    return len(found)
 
 
 def _looked_at(process: psutil.Process) -> Process | None:

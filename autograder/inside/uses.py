@@ -1,10 +1,11 @@
 """In which order a module's forward uses its parameters: the order of its sub-layers, whatever they are called."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 MOST = 5_000  # uses that are noted
@@ -12,7 +13,7 @@ TURNED = ("T", "mT", "H", "mH", "data")  # attributes of a tensor that are a use
 
 
 class _Uses(TorchFunctionMode):
-    """Notes the parameters among the arguments of whatever is called."""
+    """Notes the parameters among the arguments of whatever is called, and those that are indexed (see `indexing`)."""
 
     def __init__(self, names: dict[int, str]) -> None:
         super().__init__()
@@ -20,10 +21,28 @@ class _Uses(TorchFunctionMode):
         self.seen: list[str] = []
 
     def __torch_function__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        asks = getattr(function, "__name__", "") == "__get__"
-        if not asks or getattr(getattr(function, "__self__", None), "__name__", "") in TURNED:
+        name = getattr(function, "__name__", "")
+        if name == "__get__":
+            noted = getattr(getattr(function, "__self__", None), "__name__", "") in TURNED
+        else:
+            noted = name != "__getitem__"
+        if noted:
             self._note((*args, *(kwargs or {}).values()))
         return function(*args, **(kwargs or {}))
+
+    @contextlib.contextmanager
+    def indexing(self) -> Iterator[None]:
+        """Inside the `with` an index of a parameter is noted: torch 2.2 hands slices and numbers past the mode."""
+
+        def taken(parameter: nn.Parameter, index: Any) -> Tensor:
+            self._note((parameter,))
+            return Tensor.__getitem__(parameter, index)
+
+        nn.Parameter.__getitem__ = taken
+        try:
+            yield
+        finally:
+            del nn.Parameter.__getitem__
 
     def _note(self, values: Any) -> None:
         for value in values:
@@ -39,7 +58,7 @@ def in_order(module: nn.Module, example: tuple) -> list[str]:
     before = module.training
     module.eval()
     try:
-        with torch.no_grad(), watch:
+        with torch.no_grad(), watch, watch.indexing():
             module(*example)
     except Exception:  # it will stop there again when it is asked
         return []

@@ -112,7 +112,7 @@ def _sides(reading: Reading) -> list[Reading]:
         replace(
             reading,
             pieces=tuple(
-                replace(piece, source=both[place][side]) if place in both else piece
+                replace(piece, source=_clean(both[place][side])) if place in both else piece
                 for place, piece in enumerate(reading.pieces)
             ),
         )

@@ -244,7 +244,16 @@ def spoil(name: str, content: bytes | None) -> Callable[[Path], None]:
     return act
 
 
+def misspell(folder: Path) -> None:
+    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
+        file.write("\nc.LateRules.percent = (10\n")
+
+
 START = {
+    "the configuration is no Python": (
+        misspell,
+        "nbgrader_config.py cannot be read: SyntaxError: '(' was never closed",
+    ),
     "the gradebook is no database": (
         spoil("classroom/gradebook.db", b"junk" * 3000),
         "cannot be used: file is not a data",

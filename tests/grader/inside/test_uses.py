@@ -39,3 +39,18 @@ def test_the_mode_is_as_it_was():
     module = Crossed().train()
     uses.in_order(module, (torch.ones(2, 3),))
     assert module.training
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(5, 3))
+
+    def forward(self, x):
+        return x + self.table[:2] + self.table[0] + self.table[[1, 0]] + self.table[torch.tensor([0, 1])]
+
+
+def test_every_index_of_a_parameter_is_one_use_and_indexing_is_as_it_was():
+    before = nn.Parameter.__getitem__
+    assert uses.in_order(Table(), (torch.ones(2, 3),)) == ["table"] * 4
+    assert nn.Parameter.__getitem__ is before

@@ -1,7 +1,9 @@
-"""Folders as students hand them in, drawn at random and taken in: `python tests/grader/intake/damaged_folders.py [COUNT]`.
+"""Folders as students hand them in, drawn at random and taken in: `python tests/grader/intake/damaged_folders.py [COUNT]
+[SEED]`.
 
 Of COUNT (2,000) folders with one to three kinds of damage, stored and named in some way, each must be taken in without
-an error of ours, and where the damage is harmless every answer must be there.
+an error of ours, and where the damage is harmless every answer must be there. All assignments take turns. SEED (0) is
+the first of the seeds, each of which draws one folder.
 """
 
 import ast
@@ -12,19 +14,21 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import damage
 import nbformat
 from damage import stored
 
+from autograder import catalogue
+from autograder.catalogue.exercise import Assignment
 from autograder.intake import take_in
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
-RELEASED = take_in.released_notebook(sample_class.ROOT, ASSIGNMENT)
-BLANK = {cell["id"]: cell["source"] for cell in RELEASED.cells}
-ANSWERS = sample_class.solved()
+# Where a script ends a cell is not known, and which of all answers in one cell a conflict is about is not either.
+TWO_IN_A_CELL = {"all_in_one_cell", "conflict_inside_a_cell"}
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,30 @@ class Drawn:
     is_harmless: bool
 
 
-def handed_in() -> dict:
+@cache
+def released(assignment: Assignment) -> nbformat.NotebookNode:
+    """The notebook as it was handed out."""
+    return take_in.released_notebook(sample_class.ROOT, assignment)
+
+
+@cache
+def solved(assignment: Assignment) -> dict[str, str]:
+    """Every answer of an assignment."""
+    return sample_class.solved(assignment)
+
+
+RELEASED = released(ASSIGNMENT)
+BLANK = {cell["id"]: cell["source"] for cell in RELEASED.cells}
+ANSWERS = solved(ASSIGNMENT)
+
+
+def handed_in(assignment: Assignment = ASSIGNMENT) -> dict:
     """A notebook with every answer right, as a student saves it; "blank" holds the texts as they were handed out."""
-    notebook = json.loads(nbformat.writes(RELEASED))
+    notebook, answers = json.loads(nbformat.writes(released(assignment))), solved(assignment)
+    blank = {cell["id"]: cell["source"] for cell in released(assignment).cells}
     for cell in notebook["cells"]:
-        cell["source"] = ANSWERS.get(cell["id"], "".join(cell["source"]))
-    return notebook | {"blank": BLANK}
+        cell["source"] = answers.get(cell["id"], "".join(cell["source"]))
+    return notebook | {"blank": blank}
 
 
 def write(folder: Path, notebook: dict, way: str, name: str, draw: random.Random) -> None:
@@ -57,16 +79,16 @@ def write(folder: Path, notebook: dict, way: str, name: str, draw: random.Random
     path.write_bytes(data)
 
 
-def draw_into(folder: Path, draw: random.Random) -> Drawn:
+def draw_into(folder: Path, draw: random.Random, assignment: Assignment = ASSIGNMENT) -> Drawn:
     """Hand in something to the folder, which is empty."""
     chosen = draw.random()
     if chosen < 0.03:
         name = draw.choice(sorted(stored.LOST))
-        stored.LOST[name](folder, handed_in())
+        stored.LOST[name](folder, handed_in(assignment))
         return Drawn([name], False)
     honest = chosen < 0.65
     kinds = draw.sample(sorted(damage.HONEST if honest else damage.HONEST | damage.BROKEN), draw.randint(1, 3))
-    notebook, is_bytes = handed_in(), False
+    notebook, is_bytes = handed_in(assignment), False
     for kind in kinds:
         data = damage.changed(notebook, kind, draw)
         if data is not None:
@@ -83,20 +105,23 @@ def draw_into(folder: Path, draw: random.Random) -> Drawn:
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):  # so broken that it cannot be stored that way
         way, name = "utf-8", stored.NAMES[0]
         (folder / f"{stored.STEM}.ipynb").write_bytes(json.dumps(notebook).encode())
-    is_lost = way in stored.CODE_ONLY and {"answer_made_text", "answer_made_raw", "conflict_inside_a_cell"} & set(kinds)
-    return Drawn([*kinds, way, name], honest and not is_lost)
+    kept = honest and not (
+        way in stored.CODE_ONLY and {"answer_made_text", "answer_made_raw", *TWO_IN_A_CELL} & set(kinds)
+    )
+    is_lost = TWO_IN_A_CELL <= set(kinds) or (way == "windows_1252" and "a_mark_before_each_cell" in kinds)
+    return Drawn([*kinds, way, name], kept and not is_lost)
 
 
-def lacking(work: take_in.TakenIn) -> list[str]:
+def lacking(work: take_in.TakenIn, assignment: Assignment = ASSIGNMENT) -> list[str]:
     """The exercises whose answer is not, as it was written, what last is defined before its check."""
-    code, found = [], dict.fromkeys(ANSWERS, "")
+    code, found = [], dict.fromkeys(solved(assignment), "")
     for cell in work.notebook.cells:
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         if grade_id.endswith("-check"):
             found[grade_id.removesuffix("-check")] = "\n".join(code)
         elif cell.cell_type == "code":
             code += [f"# cell\n{cell.source}"]
-    return [name for name, answer in ANSWERS.items() if _last(found[name], answer) != _last(answer, answer)]
+    return [name for name, answer in solved(assignment).items() if _last(found[name], answer) != _last(answer, answer)]
 
 
 def _last(code: str, answer: str) -> str:
@@ -117,15 +142,15 @@ def _last(code: str, answer: str) -> str:
     return last
 
 
-def take_in_drawn(seed: int) -> tuple[Drawn, take_in.TakenIn, float]:
+def take_in_drawn(seed: int, assignment: Assignment = ASSIGNMENT) -> tuple[Drawn, take_in.TakenIn, float]:
     """Draw, take in, and clear away; also the seconds that taking in took."""
     place = Path(tempfile.mkdtemp(prefix="damaged-"))
     try:
-        folder = place / ASSIGNMENT.id
+        folder = place / assignment.id
         folder.mkdir()
-        drawn = draw_into(folder, random.Random(seed))
+        drawn = draw_into(folder, random.Random(seed), assignment)
         began = time.perf_counter()
-        work = take_in.take_in(RELEASED, ASSIGNMENT, folder)
+        work = take_in.take_in(released(assignment), assignment, folder)
         return drawn, work, time.perf_counter() - began
     finally:
         remove(place)
@@ -143,21 +168,24 @@ def remove(place: Path) -> None:
             deep.rename(place / f"moved-{time.monotonic_ns()}")
 
 
-def main(count: int) -> int:
+def main(count: int, first: int) -> int:
     """Take in so many; print what went wrong, and how long it took."""
     wrong, slowest, harmless, began = 0, (0.0, ""), 0, time.perf_counter()
-    for seed in range(count):
-        drawn, work, seconds = take_in_drawn(seed)
+    for seed in range(first, first + count):
+        assignment = catalogue.ASSIGNMENTS[seed % len(catalogue.ASSIGNMENTS)]
+        drawn, work, seconds = take_in_drawn(seed, assignment)
+        what = f"{seed}, {assignment.id}: {drawn.kinds}"
         harmless += drawn.is_harmless
-        slowest = max(slowest, (seconds, f"{seed}: {drawn.kinds}"))
-        lost = lacking(work) if drawn.is_harmless else []
+        slowest = max(slowest, (seconds, what))
+        lost = lacking(work, assignment) if drawn.is_harmless else []
         if work.failure or lost:
             wrong += 1
-            print(f"{seed}: {drawn.kinds}: {work.failure or lost} {work.reasons}", flush=True)
+            print(f"{what}: {work.failure or lost} {work.reasons}", flush=True)
     print(f"{count} folders, {harmless} harmless, {wrong} wrong, slowest {slowest[0]:.2f} s ({slowest[1]})")
     print(f"{time.perf_counter() - began:.0f} s in all")
     return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))
+    arguments = [*map(int, sys.argv[1:]), *(2_000, 0)[len(sys.argv) - 1 :]]
+    sys.exit(main(*arguments))

@@ -112,6 +112,15 @@ def test_of_a_conflict_each_answer_counts_that_either_side_has():
     assert "merge conflict" in rebuilt.reasons[0] and len(rebuilt.reasons) == 1
 
 
+def test_of_a_conflict_each_side_is_read_as_a_cell_by_itself():
+    notebook = handed_in()
+    answer = next(cell for cell in notebook["cells"] if cell["id"] == "attend")
+    sides = [text.replace("    ", "\u00a0 \u00a0 ") for text in (damaged_folders.BLANK["attend"], answer["source"])]
+    answer["source"] = f"<<<<<<< local\n{sides[0]}\n=======\n{sides[1]}\n>>>>>>> remote\n"
+    rebuilt = rebuild(json.dumps(notebook).encode(), RELEASED)
+    assert "attend" in rebuilt.answered
+
+
 def test_of_a_conflict_the_first_side_counts_where_both_have_an_answer():
     text = b"<<<<<<< HEAD\n" + data() + b"\n=======\n" + data(attend="attend = None") + b"\n>>>>>>> theirs\n"
     sources = {cell.id: cell.source for cell in rebuild(text, RELEASED).notebook.cells}

@@ -1,6 +1,7 @@
 """What a submission uses is counted whatever it does, what it may not do fails, and what it may do works."""
 
 import os
+import resource
 import signal
 
 import nbformat
@@ -9,7 +10,7 @@ import pytest
 from graded_course import SANDBOXES, need_isolation
 
 from autograder.grade import execute
-from autograder.inside import shell
+from autograder.inside import shell, usage
 from autograder.inside.limits import Limits
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -67,6 +68,33 @@ def test_shared_memory_that_is_out_of_sight_counts(warm):
     )
     with warm.submission() as submission, pytest.raises(Ended, match="more than 1 GiB of memory"):
         fill_up(submission, hidden)
+
+
+def test_what_may_lie_in_the_buffers_of_sockets_counts(warm):
+    with warm.submission() as submission:
+        before = warm.order("usage")["memory"]
+        submission.run("import socket\nheld = [socket.socketpair() for _ in range(100)]")
+        assert warm.order("usage")["memory"] - before >= 200 * usage.OF_A_SOCKET
+
+
+def test_the_buffer_of_a_socket_cannot_be_made_larger(submission):
+    ask = (
+        "import socket\nfor one in socket.socketpair():\n    for kind in (socket.SO_SNDBUF, socket.SO_RCVBUF):\n"
+        "        one.setsockopt(socket.SOL_SOCKET, kind, 1 << 22)\n"
+        "        print(one.getsockopt(socket.SOL_SOCKET, kind) <= 256 << 10)"
+    )
+    assert shown(submission, ask).split() == ["True"] * 4
+
+
+def test_nobody_can_be_made_to_wait_for_a_file(submission):
+    lease = "import fcntl\nopen('own', 'w').close()\nfcntl.fcntl(open('own'), fcntl.F_SETLEASE, fcntl.F_WRLCK)"
+    assert shown(submission, lease).startswith("[Errno 1]")
+
+
+def test_no_program_of_the_machine_is_handed_a_core(submission):
+    core = "import resource\nresource.getrlimit(resource.RLIMIT_CORE)"
+    allowed = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    assert shown(submission, core) == str((min(allowed, 1) if allowed >= 0 else 1,) * 2)
 
 
 def test_a_file_without_a_name_counts_as_written(warm):

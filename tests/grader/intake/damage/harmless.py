@@ -303,9 +303,11 @@ def the_blank_one_above_it(notebook, draw):
 
 @kind(HONEST)
 def all_in_one_cell(notebook, draw):
-    answers = ["".join(cell["source"]) for cell in notebook["cells"] if cell.get("id") in answer_ids(notebook)]
+    code, blank = [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"], notebook["blank"]
+    written = [("".join(cell["source"]), cell.get("id")) for cell in code if cell.get("id") in answer_ids(notebook)]
+    answers = [text for text, name in written if text != blank[name]]
     for cell in notebook["cells"]:
-        cell["source"] = notebook["blank"][cell["id"]]
+        cell["source"] = blank[cell["id"]]
     notebook["cells"].insert(3, new_cell("\n\n\n".join(answers)))
 
 
