@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -107,21 +107,57 @@ class Evidence:
     got: Any
 
 
+def usual_quote(evidence: Evidence) -> str:
+    """Stands in a misconception for what its exercise quotes; without one, for nothing."""
+    return ""
+
+
+def sizes(evidence: Evidence) -> str:
+    """Which shape came back, and which was expected."""
+    return f"You returned shape {tuple(evidence.got.shape)} where {tuple(evidence.expected.shape)} was expected."
+
+
+def of_values(quotes: Callable[[Evidence], str]) -> Callable[[Evidence], str]:
+    """The same quote, said only of a result whose form is right and whose values are not; of another shape, both shapes."""
+
+    def said(evidence: Evidence) -> str:
+        got, expected = evidence.got, evidence.expected
+        if isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor) and got.shape != expected.shape:
+            return sizes(evidence)
+        return quotes(evidence) if _other_values(got, expected) else ""
+
+    return said
+
+
+def _other_values(got: Any, expected: Any) -> bool:
+    """Whether two results have one form (types, keys, shapes, dtypes) and differ."""
+    if isinstance(expected, torch.Tensor):
+        alike = isinstance(got, torch.Tensor) and (got.shape, got.dtype) == (expected.shape, expected.dtype)
+        return alike and not torch.allclose(got.double(), expected.double(), rtol=1e-4, atol=1e-5)
+    if isinstance(expected, (list, tuple)) and isinstance(got, type(expected)) and len(got) == len(expected):
+        pairs = list(zip(got, expected, strict=True))
+    elif isinstance(expected, dict) and isinstance(got, dict) and got.keys() == expected.keys():
+        pairs = [(got[name], expected[name]) for name in expected]
+    else:
+        return type(got) is type(expected) and got != expected
+    return any(_other_values(*pair) for pair in pairs)
+
+
 @dataclass(frozen=True)
 class Misconception:
     """A known wrong answer, as source that can be handed in, and the words that it deserves.
 
     message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
-    put before the message when a visible probe shows the mistake. shows: for an answer that differs from process to
-    process (the order of a set), whether a failed probe's results bear its mark; asked in place of comparing with what
-    the source returns.
+    put before the message when a visible probe shows the mistake; None for none. shows: for an answer that differs from
+    process to process (the order of a set), whether a failed probe's results bear its mark; asked in place of comparing
+    with what the source returns.
     """
 
     name: str
     source: str
     message: str
     reread: Section
-    quotes: Callable[[Evidence], str] | None = None
+    quotes: Callable[[Evidence], str] | None = usual_quote
     shows: Callable[[Evidence], bool] | None = None
 
     def explain(self, evidence: Evidence | None) -> str:
@@ -210,8 +246,10 @@ class Exercise:
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
     as a cache. stage: what is set up around a function where it runs, by its name in `inside.stages`; arguments and
-    results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. hints: nudge,
-    shape plan, pseudocode.
+    results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. quotes: what
+    is quoted with a wrong one that names no quote of its own, where its result has the right form and other values; where
+    it has another shape, both shapes are.
+    hints: nudge, shape plan, pseudocode.
     omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
 
     trained: the answer needs what the notebook has trained in minutes, so it runs in a whole notebook alone; the known
@@ -230,6 +268,7 @@ class Exercise:
     wrong: tuple[Misconception, ...]
     right: tuple[Variant, ...]
     hints: tuple[str, str, str]
+    quotes: Callable[[Evidence], str] | None = None
     difficulty: int = 1
     minutes: int = 10
     forbidden: tuple[str, ...] = ()
@@ -247,6 +286,10 @@ class Exercise:
         if not isinstance(self.reference, Mapping):
             several = self.reference if isinstance(self.reference, tuple) else (self.reference,)
             object.__setattr__(self, "reference", {thing.__name__: thing for thing in several})
+        if self.quotes is not None:
+            usual = of_values(self.quotes)
+            known = (replace(each, quotes=usual) if each.quotes is usual_quote else each for each in self.wrong)
+            object.__setattr__(self, "wrong", tuple(known))
         for contradiction in self._contradictions():
             raise EntryError(f"{self.id}: {contradiction}")
 

@@ -11,10 +11,11 @@ A change that does not apply exactly once, or leaves no Python, is refused when 
 """
 
 import ast
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import dedent, indent
 
-from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant
+from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant, usual_quote
 
 
 class Answer(str):
@@ -41,7 +42,9 @@ class Answer(str):
             try:
                 for method, *arguments in more:
                     both = getattr(both, method)(*arguments)
-                compile(both, "<both>", "exec")  # it refuses what a parser lets pass, such as an argument named twice
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", SyntaxWarning)  # as of a number in whose place a tensor was
+                    compile(both, "<both>", "exec")  # it refuses what a parser lets pass, as an argument named twice
             except (ValueError, SyntaxError):  # what the one changes is not there any more
                 continue
             if both not in (first, second):
@@ -126,14 +129,14 @@ def wrong(
     source: str,
     reread: Section,
     message: str,
-    quotes: Callable[[Evidence], str] | None = None,
+    quotes: Callable[[Evidence], str] | None = usual_quote,
     shows: Callable[[Evidence], bool] | None = None,
 ) -> Misconception:
     """A known wrong answer and the words that it deserves.
 
     message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
-    put before the message where a visible probe shows the mistake. shows: for an answer that differs from process to
-    process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
+    put before the message where a visible probe shows the mistake; by default the exercise's `quotes`, None for none.
+    shows: for an answer that differs from process to process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
     """
     return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
 
@@ -151,6 +154,7 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         reread,
         f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ writes "
         f"into the tensor that was passed in. {more or 'Make a new one.'}",
+        quotes=None,
     )
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Evidence
+from autograder.catalogue.exercise import Evidence, sizes
 from autograder.catalogue.numbers import number
 
 
@@ -21,11 +21,6 @@ def columns(evidence: Evidence) -> str:
     """What the columns and rows of the first weights table sum to."""
     table = _weights(evidence).flatten(0, -3)[0]
     return f"Your columns sum to {row(table.sum(-2)[:4])}, your rows to {row(table.sum(-1)[:4])}."
-
-
-def sizes(evidence: Evidence) -> str:
-    """Which shape came back, and which was expected."""
-    return f"You returned shape {tuple(evidence.got.shape)} where {tuple(evidence.expected.shape)} was expected."
 
 
 def first(evidence: Evidence) -> str:

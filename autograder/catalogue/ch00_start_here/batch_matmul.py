@@ -58,6 +58,18 @@ LOOP = answer("""
             product[i] = a[i] @ b[i]
         return product
 """)
+LOOPS = answer("""
+    def batch_matmul(a, b):
+        B, n, d = a.shape
+        m = b.shape[2]
+        out = torch.zeros(B, n, m, dtype=a.dtype)
+        for i in range(B):
+            for r in range(n):
+                for c in range(m):
+                    for k in range(d):
+                        out[i, r, c] += a[i, r, k] * b[i, k, c]
+        return out
+""")
 ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
 EXERCISE = Exercise(
@@ -123,6 +135,21 @@ EXERCISE = Exercise(
         wrong("added along the wrong axis", ADDED.but("dim=2", "dim=-1"), PRODUCT,
               """The sum ran over the columns m, and d is still there. d is the size that a and b share; it is the one to
               disappear.""", quotes=cell),
+        wrong("the last product alone", LOOPS.but("+=", "="), PRODUCT,
+              """Each cell holds the *last* of its products: every one was written over the one before. The products are added
+              up.""", quotes=cell),
+        wrong("first product left out", LOOPS.but("range(d)", "range(1, d)"), PRODUCT,
+              "The first product of every sum is missing: the numbers along d are counted from 0.", quotes=cell),
+        wrong("last product left out", LOOPS.but("range(d)", "range(d - 1)"), PRODUCT,
+              "The last product of every sum is missing: range(d - 1) ends before the last number.", quotes=cell),
+        wrong("sum that goes on", RIGHT.ending_in(".cumsum(dim=2)"), PRODUCT,
+              """The sum goes on from cell to cell along a row: the second number holds the first as well. Each cell begins at
+              0.""", quotes=cell),
+        wrong("rows of b summed", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->bdm", a, b)'), PRODUCT,
+              "The sum ran over the rows n of a, and d is still there. d is the size that a and b share; it is the one to disappear.",
+              quotes=sizes),
+        wrong("largest instead of sum", ADDED.but("sum", "amax"), PRODUCT,
+              "Each cell holds the *largest* of its products. A matrix product adds them all.", quotes=cell),
         wrong("mean instead of sum", ADDED.but("sum", "mean"), PRODUCT,
               "Your numbers are the right ones divided by d: the products were averaged. A matrix product adds them.", quotes=cell),
         wrong("two-dimensional product", RIGHT.but("a @ b", "torch.mm(a, b)"), PRODUCT,
@@ -157,18 +184,7 @@ EXERCISE = Exercise(
         right("einsum", formula("batch_matmul(x, y)", 'torch.einsum("bij,bjk->bik", x, y)')),
         right("elementwise and sum", RIGHT.but("a @ b", "(a.unsqueeze(3) * b.unsqueeze(1)).sum(2)")),
         right("a list, stacked", RIGHT.but("a @ b", "torch.stack([one @ other for one, other in zip(a, b)])")),
-        right("three loops", """
-            def batch_matmul(a, b):
-                B, n, d = a.shape
-                m = b.shape[2]
-                out = torch.zeros(B, n, m, dtype=a.dtype)
-                for i in range(B):
-                    for r in range(n):
-                        for c in range(m):
-                            for k in range(d):
-                                out[i, r, c] += a[i, r, k] * b[i, k, c]
-                return out
-        """),
+        right("four loops", LOOPS),
         right("one matrix at a time", LOOP.but("a.new_zeros", "a.new_empty").but("a[i] @ b[i]", "torch.mm(a[i], b[i])")),
         right("through double", RIGHT.but("a @ b", "(a.double() @ b.double()).to(a.dtype)")),
         right("rows met by columns", """

@@ -113,6 +113,11 @@ EXERCISE = Exercise(
               "You counted every False of a row. Only those *before* the first True count.", quotes=answers),
         wrong("counted from 1", RIGHT.but(COUNT, "not_yet.sum(dim=1) + 1"), TRUE,
               "One too many: places are counted from 0.", quotes=answers),
+        wrong("counted from 1, and 0 for none", CHOSEN.but(CHOICE, "found + mask.any(dim=1)"), TRUE,
+              """Your places are counted from 1, so that 0 is left for a row without True. They are counted from 0, and such a row
+              gives T.""", quotes=answers),
+        wrong("first False where there is a True", CHOSEN.but("argmax", "argmin"), TRUE,
+              "You looked for the smallest value of each row, and that is a False. True counts as 1: look for the largest.", quotes=answers),
         wrong("counted from 1, none at T", CHOSEN.but("found, none", "found + 1, none"), TRUE,
               "One too many where there is a True: places are counted from 0.", quotes=answers),
         wrong("counted from the first True on", RIGHT.but("== 0", "> 0"), TRUE,
@@ -121,6 +126,8 @@ EXERCISE = Exercise(
         wrong("-1 for none", CHOSEN.but("mask.shape[1]", "-1"), TRUE,
               """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer; T is
               wanted, one beyond the end.""", quotes=answers),
+        wrong("T + 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] + 1"), TRUE,
+              "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.", quotes=answers),
         wrong("T - 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] - 1"), TRUE,
               """A row without True gives T - 1, as if its last place were True. (A loop that keeps the last place it looked
               at does that.) T is wanted, one beyond the end.""", quotes=answers),
@@ -156,6 +163,9 @@ EXERCISE = Exercise(
               "Your code stopped at a row without any True: there is no first hit to pick. Such a row should give T."),
         wrong("answer written into the mask", RIGHT.before("return found", "mask[:] = True"), CONTRACT,
               "Your function changed the caller's mask. Work on a copy, or write nothing into it."),
+        wrong("walks on past an empty row", RIGHT.but(COUNT, "torch.tensor([next(t for t in range(10**9) if row[t]) for row in mask])"), TRUE,
+              """Your loop walks on until it meets a True, and a row without any has an end: it stops there with an error. Look
+              whether the row is over before you look into it."""),
         wrong("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
               """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row
               should give T.""", quotes=sizes),

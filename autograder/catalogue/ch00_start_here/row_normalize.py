@@ -113,6 +113,19 @@ EXERCISE = Exercise(
         wrong("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
               """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
               should sum to 1.""", quotes=both_sums),
+        wrong("sum up to here", RIGHT.but(SUMS, "x.cumsum(dim=1)"), SPREAD,
+              """The sum was still growing when you divided: each number met the sum *up to itself*. Add up the whole row
+              first.""", quotes=both_sums),
+        wrong("last number left out of the sum", RIGHT.but(SUMS, "(x.sum(dim=1, keepdim=True) - x[:, -1:])"), SPREAD,
+              "The last number of each row is missing from its sum: does a range end one short?", quotes=both_sums),
+        wrong("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
+              "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.", quotes=both_sums),
+        wrong("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,
+              """Rows were divided, and then columns, which spoils the rows again. Only the rows are to sum to 1.""",
+              quotes=both_sums),
+        wrong("columns, then rows", RIGHT.beginning_with("x = x / x.sum(dim=0)"), SPREAD,
+              """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide once, by
+              the row's own sum."""),
         wrong("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
               "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
         wrong("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,

@@ -115,6 +115,9 @@ EXERCISE = Exercise(
         wrong("laid flat", RIGHT.ending_in(".reshape(-1, x.shape[2])"), SHAPE,
               """Words and sentences lie along one axis now, end to end. The result still has three: (T, B, D). Stacking
               pieces makes a new axis, joining them does not.""", quotes=sizes),
+        wrong("sentences side by side", RIGHT.but(SWAP, "torch.cat(list(x), dim=1)"), SHAPE,
+              """The sentences were laid side by side along the features, so an axis is gone. The result still has three: stacking
+              makes a new axis, joining does not.""", quotes=sizes),
         wrong("first sentence only", RIGHT.but(SWAP, "x[0]"), SHAPE,
               """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
               side.""", quotes=sizes),

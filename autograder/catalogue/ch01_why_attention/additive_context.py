@@ -150,6 +150,13 @@ EXERCISE = Exercise(
               words. The weight must be 0, not the state.""", quotes=on_pads),
         wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
               "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.", quotes=on_pads),
+        wrong("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
+              """The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads. Where there are
+              none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
+        wrong("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"), SHARES,
+              "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with its share."),
+        wrong("the best word alone", RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
+              "The word with the highest score took everything. The scores become *shares*, and every word gets one."),
         wrong("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
               """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them out
               of the *scores*.""", quotes=weight_sums),

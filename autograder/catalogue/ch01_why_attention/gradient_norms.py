@@ -50,6 +50,13 @@ def yours(evidence: Evidence) -> str:
     return f"Yours are {row(evidence.got)}."
 
 
+def is_largest_sum(evidence: Evidence) -> bool:
+    """Whether these are the norms of order 1 or infinity, the largest sums of a column or a row."""
+    W, T = evidence.arguments
+    powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
+    return any(torch.allclose(evidence.got, torch.linalg.matrix_norm(powers, order)) for order in (1, math.inf))
+
+
 RIGHT = answer("""
     def gradient_norms(W, T):
         power = torch.eye(W.shape[0], dtype=W.dtype)
@@ -59,6 +66,7 @@ RIGHT = answer("""
             power = power @ W
         return torch.stack(norms[::-1])
 """)
+EYE = "torch.eye(W.shape[0], dtype=W.dtype)"
 NORM, STEP, RESULT = "torch.linalg.matrix_norm(power, 2)", "power @ W", "torch.stack(norms[::-1])"
 
 EXERCISE = Exercise(
@@ -75,10 +83,10 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "a norm has the same seven digits in either precision"},
     wrong=(
-        wrong("elementwise power", RIGHT.but("(power, 2)", "(W**n, 2)"), GRADIENT,
+        wrong("elementwise power", RIGHT.but(EYE, "torch.ones_like(W)").but(STEP, "power * W"), GRADIENT,
               """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation the
               difference is plain: turned twice is still a rotation, its squared numbers are not.""", quotes=yours),
-        wrong("elementwise power, the identity last", RIGHT.but("(power, 2)", "(W**n if n else power, 2)"), GRADIENT,
+        wrong("elementwise power, the identity last", RIGHT.but(STEP, "W ** (n + 1)"), GRADIENT,
               """** raises each *number* of W to the power; your last value is right, the others are not. Walking back k steps
               multiplies k *matrices*.""", quotes=yours),
         wrong("elementwise product", RIGHT.but(STEP, "power * W"), GRADIENT,
@@ -92,10 +100,10 @@ EXERCISE = Exercise(
         wrong("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
               """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
               between, so the *last* one is exactly 1.""", quotes=yours),
-        wrong("reversed, from the first power", RIGHT.but("(power, 2)", "(power @ W, 2)").but("norms[::-1]", "norms"), GRADIENT,
+        wrong("reversed, from the first power", RIGHT.but(EYE, "W").but("norms[::-1]", "norms"), GRADIENT,
               """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first state,
               none for the last.""", quotes=yours),
-        wrong("one step too many", RIGHT.but("(power, 2)", "(power @ W, 2)"), GRADIENT,
+        wrong("one step too many", RIGHT.but(EYE, "W"), GRADIENT,
               """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
               further.""", quotes=yours),
         wrong("one value too many", RIGHT.but("range(T)", "range(T + 1)"), GRADIENT,
@@ -111,8 +119,15 @@ EXERCISE = Exercise(
         wrong("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"), GRADIENT,
               """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
               first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
+        wrong("squared at each step", RIGHT.but(STEP, "power @ power if n else W"), GRADIENT,
+              """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one more
+              factor W.""", quotes=yours),
+        wrong("one arrow of ones", RIGHT.but(NORM, "(power @ torch.ones_like(W[0])).norm()"), GRADIENT,
+              """You followed one arrow, (1, 1, ...), and measured its length. The spectral norm asks for the arrow of length 1
+              that is stretched *most*.""", quotes=yours),
         wrong("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
-              "The largest row sum is a norm too, but another one. The spectral norm is how far the most stretched arrow is stretched.", quotes=yours),
+              """The largest sum of a row, or of a column, is a norm too, but another one. The spectral norm is how far the most
+              stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),
         wrong("largest number", RIGHT.but(NORM, "power.abs().max()"), GRADIENT,
               """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the length of
               the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),

@@ -90,6 +90,11 @@ EXERCISE = Exercise(
         wrong("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"), PADDING,
               """That is the sum of the words' states. A recurrent state has already gathered what came before: take the last
               one.""", quotes=second),
+        wrong("maximum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+              """The pads are out, good; but for each feature you took the largest number of all words. One state is wanted, as
+              it stands at the last word.""", quotes=second),
+        wrong("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
+              "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
         wrong("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
               """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
               real word.""", quotes=second),

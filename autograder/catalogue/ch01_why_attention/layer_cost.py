@@ -91,6 +91,8 @@ EXERCISE = Exercise(
         wrong("each pair once", RIGHT.but(ATTENTION, "return n * (n - 1) // 2 * d"), COST,
               """You counted each pair once and left out the word itself. A asks B and B asks A are two questions, and each
               word asks itself as well.""", quotes=priced),
+        wrong("each pair once, and itself", RIGHT.but(ATTENTION, "return n * (n + 1) // 2 * d"), COST,
+              "You counted each pair once. A asks B and B asks A are two questions: n times n of them.", quotes=priced),
         wrong("no word asks itself", RIGHT.but(ATTENTION, "return n * (n - 1) * d"), COST,
               "You left out the pairs of a word with itself. Each word asks every word, itself too: n times n.", quotes=priced),
         wrong("both squared", RIGHT.but(ATTENTION, "return n * n * d * d"), COST,
@@ -113,6 +115,8 @@ EXERCISE = Exercise(
               quotes=priced),
         wrong("one step fewer", RIGHT.but(RECURRENT, "return (n - 1) * d * d"), COST,
               "You counted the steps *between* the words. Each word costs a step, the first one as well: n in all.", quotes=priced),
+        wrong("n steps for each word", RIGHT.but(RECURRENT, "return n * n * d * d"), COST,
+              "n times too many: each word costs *one* step, in which its state meets the matrix once.", quotes=priced),
         wrong("both matrices of a recurrent step", RIGHT.but(RECURRENT, "return 2 * n * d * d"), COST,
               """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2 out
               for all kinds and count one.""", quotes=priced),

@@ -117,6 +117,9 @@ EXERCISE = Exercise(
               "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
         wrong("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
               "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
+        wrong("multiplied by the reach", RIGHT.but(ROUNDED, "distance * reach"), PATHS,
+              """You multiplied by the reach, so wider windows make the way *longer*. One layer carries something as far as the
+              window reaches; how many layers does the distance need?""", quotes=said),
         wrong("k ignored", RIGHT.but(REACH, "1"), PATHS,
               "The same number for every k: your windows always reach 1 word to each side. Wider ones reach further.", quotes=said),
         wrong("windows that grow by a factor", RIGHT.but(

@@ -156,6 +156,9 @@ EXERCISE = Exercise(
               """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It stands at the
               end of every word before counting; without it est at the end of a word and est inside one are the same
               piece.""", quotes=first_other_merge),
+        wrong("</w> in front", RIGHT.but(START, '["</w>"] + list(word)'), TRAIN,
+              "</w> stands in front of your words. It marks the *end* of a word, so that a piece such as est</w> can be learned.",
+              quotes=first_other_merge),
         wrong("</w> glued to the last letter", RIGHT.but(START, 'list(word[:-1]) + [word[-1] + "</w>"]'), RULES,
               """Your words end in one piece such as 't</w>'. Some programs do so; here </w> is a symbol of its own that must be
               merged like any other.""", quotes=first_other_merge),

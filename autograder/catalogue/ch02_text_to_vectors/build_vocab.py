@@ -205,6 +205,11 @@ EXERCISE = Exercise(
         wrong("whatever looks special left out", RIGHT.but("not in specials", "not in specials and word[0] != '<'"), SPECIAL,
               """A word in angle brackets was left out although it is not in `specials`. What is special is said by that list, not
               by how a word looks."""),
+        wrong("rare words first, the alphabet backward", RIGHT.but(KEY + ")", KEY + ", reverse=True)"), TIES,
+              """The list stands the wrong way round altogether: a falling count is in the key already, and reverse=True turns it
+              back, and the alphabet as well.""", quotes=misplaced),
+        wrong("specials below min_freq left out", RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
+              "The special tokens were counted, and are missing where the text does not hold them. They come first whatever the text is."),
         wrong("specials sorted", RIGHT.but("[*specials", "[*sorted(specials)"), SPECIAL,
               "The special tokens were sorted. They keep the order in which they are given: models rely on <pad> being 0.",
               quotes=misplaced),

@@ -45,6 +45,13 @@ def to_decode(g: torch.Generator, tokens: str) -> Case:
     return Case(([vocab[word] for word in words], vocab), function="decode")
 
 
+def like_special(g: torch.Generator) -> Case:
+    """A sentence with a word that begins like a special token, and is none."""
+    words, vocab = drawn(g, "ba ab <unk> ba")
+    vocab["<3"] = max(vocab.values()) + 1
+    return Case(([*(vocab[word] for word in words), vocab["<3"]], vocab), function="decode")
+
+
 ENCODING = """
     def encode(tokens, vocab, add_eos=True):
         ids = [vocab.get(token, vocab["<unk>"]) for token in tokens]
@@ -88,6 +95,8 @@ EXERCISE = Exercise(
         visible("decode: text after the first <eos>", Case(([6, 7, 5, 2, 4, 5, 2, 6], WORDS_TO_IDS), function="decode")),
         hidden("encode: other ids", to_encode, "eab ba ? ab ba", says="not always under the ids 0 to 3"),
         hidden("encode: one word without <eos>", to_encode, "cab", False, says="unless `add_eos` is False"),
+        hidden("encode: no word at all", to_encode, "", says="perhaps none"),
+        hidden("decode: a word that looks like a special token", like_special, says="a word such as `<3` stays"),
         hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>", says="not always under the ids 0 to 3"),
         hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>", says="are left out"),
         hidden("decode: no <eos> at all", to_decode, "ba ab ba cab", says="or all if there is none"),
@@ -107,6 +116,20 @@ EXERCISE = Exercise(
         wrong("unknown word as 3", RIGHT.but('vocab["<unk>"]', "3"), SPECIAL,
               """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The vocabulary
               knows the id of <unk>."""),
+        wrong("unknown word as a new number", RIGHT.but('vocab["<unk>"]', "len(vocab)"), SPECIAL,
+              """The unknown word became the number of words in the vocabulary: an id that nobody has. <unk> is there for it, and
+              the vocabulary knows its id."""),
+        wrong("<eos> and <unk> exchanged", RIGHT.but('vocab["<unk>"]', 'vocab["<end>"]').but('vocab["<eos>"]', 'vocab["<unk>"]').but(
+                  'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
+              "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
+        wrong("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
+                  'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
+              """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the vocabulary in
+              another order; the id is what the dictionary *says*."""),
+        wrong("letters encoded", RIGHT.but("for token in tokens]", "for token in ' '.join(tokens)]"), ENCODE,
+              "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list of words already."),
+        wrong("no <eos> after no word", RIGHT.but("if add_eos", "if add_eos and ids"), ENCODE,
+              "A sentence of no words came back without <eos>. Its end is marked as well."),
         wrong("a word whose id is 0 taken for unknown", RIGHT.but(ID, 'vocab.get(token) or vocab["<unk>"]'), ENCODE,
               "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as nothing."),
         wrong("each word once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and word not in tokens"), ENCODE,
@@ -145,6 +168,11 @@ EXERCISE = Exercise(
               noise.""", quotes=returned),
         wrong("the vocabulary asked for an id", RIGHT.without(WORDS).but("words[id]", "vocab[id]"), ENCODE,
               "The vocabulary was asked for an id, but its keys are words. Turn it around first: from id to word."),
+        wrong("stops at every special token", RIGHT.but(IS_END, 'word in ("<pad>", "<bos>", "<eos>", "<unk>")'), SPECIAL,
+              """Your loop ends at the first special token, whichever it is, and <bos> stands in front of everything. Only <eos> is
+              the end; the others are passed over."""),
+        wrong("all that begins like a special token dropped", RIGHT.but(IS_PLAIN, 'not word.startswith("<")'), SPECIAL,
+              "A word that only begins with < was left out too. Four tokens are special, by their names; <3 is a word."),
         wrong("stops at padding", RIGHT.but(IS_END, 'word in ("<eos>", "<pad>")'), SPECIAL,
               "Your text ends at a <pad>. Only <eos> ends it; a pad is left out like the other special tokens."),
         wrong("up to the last <eos>", CUT_FIRST.but('tokens.index("<eos>")', 'len(tokens) - 1 - tokens[::-1].index("<eos>")').but(

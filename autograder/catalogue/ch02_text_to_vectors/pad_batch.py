@@ -93,7 +93,7 @@ EXERCISE = Exercise(
               quotes=sizes),
         wrong("as wide as the last", LISTS.but(LONGEST, "len(seqs[-1])").but("list(seq)", "list(seq[:longest])"), PAD,
               "Your rows are as long as the *last* sentence. The longest decides, wherever it stands.", quotes=sizes),
-        wrong("0 written in", LISTS.but("[pad]", "[0]"), PAD,
+        wrong("0 written in", RIGHT.but("longest), pad)", "longest), 0)"), PAD,
               "You filled up with 0 whatever pad is. Here 0 may be a word of its own.", quotes=first_row),
         wrong("every 0 replaced", LISTS.but("[pad]", "[0]").but("return " + BATCH, """
                   batch = torch.tensor(rows)
@@ -113,6 +113,13 @@ EXERCISE = Exercise(
               width is cut. The longest sentence *of this batch* decides.""", quotes=sizes),
         wrong("one pad too many", LISTS.but(LONGEST, LONGEST + " + 1"), PAD,
               "Every row ends in one pad more than it needs: the longest sentence needs none.", quotes=sizes),
+        wrong("as wide as there are sentences", RIGHT.but(LONGEST, "len(seqs)"), PAD,
+              """The rectangle is as wide as there are sentences. That is its height, B; its width is the number of tokens of the
+              longest one."""),
+        wrong("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"), PAD,
+              "The last token was moved to the end of its row, and the pads stand before it. They follow after *all* tokens."),
+        wrong("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
+              "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays as it is."),
         wrong("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,
               """The sentences stand in the columns: time came first. That is the library's default; this course has the batch
               first, one sentence a row.""", quotes=sizes),

@@ -40,6 +40,19 @@ def zero_vectors(g: torch.Generator) -> Case:
     return Case((A, B))
 
 
+def less_where_short(evidence: Evidence) -> bool:
+    """Whether every cosine is too small, and the shorter the arrows are, the more so."""
+    A, B = evidence.arguments
+    rows, columns = A.norm(dim=-1).argsort(), B.norm(dim=-1).argsort()
+    cosines = similarity.cosine(A, B)[rows][:, columns]
+    telling = cosines.abs() > 1e-2
+    ratio = torch.where(telling, evidence.got[rows][:, columns] / cosines, 0.0)
+    grows = all(bool((ratio >= ratio.cummax(dim=axis).values - 1e-4)[telling].all()) for axis in (0, 1))
+    ratio = ratio[telling]
+    varied = ratio.numel() == 1 or bool(ratio.max() < 0.1) or bool(ratio.max() - ratio.min() > 1e-5)
+    return grows and varied and bool(ratio.min() >= 0) and bool(ratio.max() < 1 + 1e-4)
+
+
 def own_similarity_is_one(got: Tensor) -> bool:
     return torch.allclose(got.diagonal(), torch.ones(()), atol=1e-4)
 
@@ -167,9 +180,9 @@ EXERCISE = Exercise(
         wrong("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
               """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only a length
               of exactly 0 needs a guard; something like 1e-12 is enough."""),
-        wrong("a rather large number added below", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
-              """The number that you add against 0 is too large: every cosine came out a little too small. Something like 1e-12 is
-              enough."""),
+        wrong("a guard that shows", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
+              """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large enough to
+              show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""", shows=less_where_short),
         wrong("zero vectors thrown away", RIGHT.but(A, "F.normalize(A[A.norm(dim=1) > 0], dim=-1)").but(
                   B, "F.normalize(B[B.norm(dim=1) > 0], dim=-1)"), COSINE,
               "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the table, as zeros."),

@@ -58,6 +58,15 @@ def list_of(evidence: Evidence) -> str:
     return f"You returned {', '.join(map(str, evidence.got[:4]))}; expected {', '.join(evidence.expected)}."
 
 
+def listed_at_0(evidence: Evidence) -> bool:
+    """Whether the word itself is listed, behind all that have a positive cosine and before all that have a negative one."""
+    word, vocab, W, _ = evidence.arguments
+    cosines = similarity.cosine(W[vocab[word]][None], W)[0]
+    place = evidence.got.index(word)
+    before, after = ([cosines[vocab[other]].item() for other in words] for words in (evidence.got[:place], evidence.got[place + 1 :]))
+    return bool(before) and min(before) > -1e-6 and max(after, default=0.0) < 1e-6
+
+
 RIGHT = answer("""
     def nearest(word, vocab, W, k):
         own = vocab[word]
@@ -106,7 +115,7 @@ EXERCISE = Exercise(
               "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.", quotes=list_of),
         wrong("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
               """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare by
-              cosine.""", quotes=list_of),
+              cosine. (Dividing by the word's own length alone leaves this order as it is.)""", quotes=list_of),
         wrong("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
               """The words were sorted by the distance between their points. A long vector in the same direction is then far
               away; by cosine it is near.""", quotes=list_of),
@@ -131,12 +140,16 @@ EXERCISE = Exercise(
               *stored* with the word.""", quotes=list_of),
         wrong("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
               "More words were asked for than there are, and your code stopped. Then all the others are wanted, sorted."),
+        wrong("the place in the dictionary, for the word as well", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
+                  "vocab[word]", "list(vocab).index(word)"), NEAREST,
+              """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number *stored*
+              with the word, vocab[word].""", quotes=list_of),
         wrong("itself last when k is large", SENT_TO_THE_END, NEAREST,
               """The word itself was sent to the end of the list, and came back from there when many words were asked for. There
               are V - 1 others."""),
         wrong("own similarity set to 0", SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,
               """The word's own similarity was set to 0, but others may be 0 or less, and then the word itself is listed before
-              them. Leave it out, or make it smaller than any cosine.""", quotes=list_of),
+              them. Leave it out, or make it smaller than any cosine.""", shows=listed_at_0),
         wrong("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
               """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every
               number. A word without any direction has similarity 0."""),

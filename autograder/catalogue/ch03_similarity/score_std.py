@@ -35,6 +35,10 @@ def yours(evidence: Evidence) -> str:
     return f"You returned {number(evidence.got)} where {number(evidence.expected)} was expected."
 
 
+def near_0(evidence: Evidence) -> bool:
+    return abs(evidence.got) < 0.06 * evidence.expected
+
+
 RIGHT = answer("""
     def score_std(d, n, generator):
         q, k = torch.randn(2, n, d, generator=generator)
@@ -72,9 +76,9 @@ EXERCISE = Exercise(
         wrong("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
               """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the root
               twice), or the vectors were brought to length 1 first. The plain dot product is to be measured.""", quotes=yours),
-        wrong("spread of the features", RIGHT.but("(q * k).sum(dim=-1)", "q").but("std()", "std(dim=-1).mean()"), MEASURE,
-              """The spread within a vector was measured. Multiply two vectors into one number first; then take the standard
-              deviation over the n *pairs*.""", quotes=yours),
+        wrong("spread of the features", RIGHT.but(".sum(dim=-1)", "").but("std()", "std(dim=-1).mean()"), MEASURE,
+              """The spread within a vector was measured. Multiply two vectors into one number first, their sum of products; then
+              take the standard deviation over the n *pairs*.""", quotes=yours),
         wrong("the two sizes exchanged", RIGHT.but("n, d, generator=", "d, n, generator="), MEASURE,
               """d and n are exchanged: your vectors have n numbers each, so you got the root of n. d is the length of a vector,
               n the number of pairs.""", quotes=yours),
@@ -116,6 +120,9 @@ EXERCISE = Exercise(
         wrong("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
               """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
               stands: draw from it as it comes, or every call repeats the same experiment."""),
+        wrong("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
+              """Your number is near 0: a mean was taken over the pairs, and there positive and negative dot products cancel. How
+              far they *spread* around 0 is wanted.""", quotes=yours, shows=near_0),
     ),
     right=(
         right("two draws", """

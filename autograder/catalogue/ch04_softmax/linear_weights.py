@@ -95,6 +95,8 @@ EXERCISE = Exercise(
         wrong("divided by the length of the vector", RIGHT.but("/ total", "/ x.norm()"), SUM,
               "You divided by the length of the vector, so the *squares* sum to 1. Shares themselves must: divide by the sum.",
               quotes=sums),
+        wrong("softmax in place of the division", RIGHT.but("x / total", "torch.softmax(x, dim=0)"), SUM,
+              "This is softmax, which comes next. Here each score is divided by the plain sum of all."),
         wrong("softmax already", UNCHECKED.but("x / total", "torch.softmax(x, dim=0)"), SUM,
               """This is softmax, which comes next. It never refuses anything. Here try the plain division first, and see where
               it breaks."""),

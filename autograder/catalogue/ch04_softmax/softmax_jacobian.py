@@ -100,6 +100,12 @@ EXERCISE = Exercise(
         wrong("diagonal squared", RIGHT.but("torch.diag(p)", "torch.diag(p ** 2)"), SLOPE,
               """Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its
               square."""),
+        wrong("products added, the share alone on the diagonal", RIGHT.but(SLOPES, "torch.diag(p - p * p) + torch.outer(p, p)"), SLOPE,
+              """Two things at once: off the diagonal the products are added, and must be subtracted; on it stands the share alone,
+              whose square is to be taken away. Your rows do not sum to 0.""", quotes=wrong_row),
+        wrong("the share alone on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(p + p * p)"), SLOPE,
+              """On the diagonal stands the share alone. Its square is to be taken away there too: the products are subtracted
+              everywhere.""", quotes=wrong_row),
         wrong("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
               """On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away. Your
               rows do not sum to 0."""),

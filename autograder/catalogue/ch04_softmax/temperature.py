@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
@@ -29,12 +29,27 @@ def far_away(g: torch.Generator) -> Case:
     return Case((normal(g, 2, 4, 3, dtype=torch.float64) + FAR, 0.6))
 
 
+def near_ties(g: torch.Generator) -> Case:
+    """At tau = 0 the largest score takes everything, however near the next one is."""
+    x = normal(g, 3, 2, 6)
+    x[..., 4] = x.amax(dim=-1) + 1e-4
+    return Case((x, 0.0))
+
+
 def bitter_cold(g: torch.Generator) -> Case:
     """Scores over tau reach several hundred; a near tie keeps the answer from being a plain one-hot."""
     x = normal(g, 2, 5)
     x[0, 1], x[0, 3] = 6.0, 5.99
     x[1, 4], x[1, 0] = -7.0, 8.0
     return Case((x, 0.01))
+
+
+def not_cold_enough(evidence: Evidence) -> bool:
+    """Whether these are shares at a tau near 0, none of them wrong but for too little at the top."""
+    top, wanted = evidence.got.amax(dim=-1), evidence.expected.amax(dim=-1)
+    shared = torch.allclose(evidence.got.sum(dim=-1), torch.ones_like(top), atol=1e-4) and bool((evidence.got >= 0).all())
+    same = torch.equal(evidence.got.argmax(dim=-1), evidence.expected.argmax(dim=-1))
+    return evidence.arguments[1] < 0.1 and shared and same and bool((top <= wanted + 1e-5).all())
 
 
 RIGHT = answer("""
@@ -59,7 +74,7 @@ EXERCISE = Exercise(
         visible("tau = 0", Case((THINGS, 0))),
         visible("tau = -1", Case((THINGS, -1.0))),
         *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6), precise=far_away),
-        hidden("tau = 0 for every row of a batch", inputs, (3, 2, 6), 0.0, says="each row's largest score"),
+        hidden("tau = 0 for every row of a batch", near_ties, says="each row's largest score"),
         hidden("tau = 0.01", bitter_cold, rtol=1e-3, says="0 or more"),  # scores of 600 in float32
         hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, says="0 or more"),
         hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, says="tau = 0 gives"),
@@ -95,8 +110,6 @@ EXERCISE = Exercise(
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
         wrong("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
               "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
-        wrong("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
-              "A small tau was raised to a limit, so cold shares, and those of tau = 0, are not as cold as they should be."),
         wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
               tau divides.""", quotes=sums),
@@ -150,6 +163,9 @@ EXERCISE = Exercise(
               """At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the last
               axis, inside its own row."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
+        wrong("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
+              """A small tau was raised to a limit, or something was added to it. So cold shares, and those of tau = 0, are not as
+              cold as they should be: where two scores lie close together, both get something.""", shows=not_cold_enough),
     ),
     right=(
         right("divide, then softmax", RIGHT),

@@ -42,8 +42,7 @@ def large_scores(g: torch.Generator) -> Case:
 
 def times_too_large(evidence: Evidence) -> str:
     ratio = math.sqrt(evidence.arguments[0].shape[-1])
-    return (f"Your last row is {row(evidence.got.flatten(0, -2)[-1][:6])}. This is what comes out when the division by the "
-            f"square root of d_k is missing: your scores are {ratio:.2f} times too large here.")
+    return f"Your last row is {row(evidence.got.flatten(0, -2)[-1][:6])}: your scores are {ratio:.2f} times too large here."
 
 
 RIGHT = answer("""
@@ -67,8 +66,8 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("no scaling", RIGHT.without(DIVISION), DIVIDE,
-              """(Or it comes after the softmax, and dividing each row by its sum undoes it.) The softmax sharpens what is too large,
-              so the biggest weight takes nearly everything and little is left to learn from.""", quotes=times_too_large),
+              """The division by the square root of d_k is missing. (Or it comes after the softmax, and dividing each row by its sum
+              undoes it.) The softmax sharpens what is too large, so the biggest weight takes nearly everything.""", quotes=times_too_large),
         wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
               """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the square
               *root* of d_k, so that is what brings them back to about 1."""),
@@ -118,6 +117,10 @@ EXERCISE = Exercise(
                   "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"), DIVIDE,
               """The scores were divided by the lengths of the vectors, which is cosine similarity. Then a longer query or
               key could not ask louder. The division is by one number, the same for every pair."""),
+        wrong("cosine beside the scaling", RIGHT.but(
+                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"), DIVIDE,
+              """Queries and keys were brought to length 1 before they met. Then a longer query or key could not ask louder. The
+              only division is the one by the root of d_k."""),
         wrong("keys ask, queries answer", RIGHT.but("Q @ K.transpose", "K @ Q.transpose"), AXIS,
               "Rows and columns are exchanged: there should be one row for each query and one column for each key.", quotes=sizes),
         wrong("K reshaped instead of transposed", RIGHT.but(
@@ -145,10 +148,12 @@ EXERCISE = Exercise(
               """Two things at once: every key shares itself out among the queries, where each *query* must share out 1 among
               the keys, and the division by the square root of d_k is missing.""", quotes=columns),
         wrong("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
-              """The shares were right, and then rows and columns changed places. One row for each query: leave the table as it
-              is."""),
+              """These are the right shares with rows and columns exchanged: one row for each query is wanted. (The table was turned
+              at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
         wrong("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
               "The queries were compared with themselves; K plays no part in your result."),
+        wrong("the worst key wins", RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS,
+              "The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is a good fit."),
         wrong("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
               "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. Take d_k from Q."),
         *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES, viewed=SHAPES,

@@ -124,12 +124,16 @@ EXERCISE = Exercise(
         wrong("features permuted", RIGHT.but("f(x[..., perm, :])", "f(x[..., perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
               "The *features* were permuted: the words lie along the second-to-last axis."),
+        wrong("features of the answer permuted", RIGHT.but("(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
+              "The *features* of the answer were permuted: its words lie along the second-to-last axis, as those of x do."),
         wrong("sentences permuted", RIGHT.but("f(x[..., perm, :])", "f(x[perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[perm]"), SHAPES,
               "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the second-to-last axis."),
         wrong("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
               """You returned the mean difference. The largest one is wanted: one wrong row among many must not be averaged
               away.""", quotes=your_gap),
+        wrong("smallest instead of largest", RIGHT.but("max()", "min()"), ORDER,
+              "The smallest difference came back. The largest one is wanted: it says how far f is from passing.", quotes=your_gap),
         wrong("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
               "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
               quotes=your_gap),
@@ -139,6 +143,11 @@ EXERCISE = Exercise(
         wrong("sign kept", RIGHT.but(".abs()", ""), ORDER,
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),
+        wrong("sign kept, the other way round", RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
+              "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
+              quotes=your_gap),
+        wrong("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
+              "Of a tuple the *first* item counts; you took the last one, which may be anything."),
         wrong("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
               """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or differences of
               both signs were added up and cancel. A test that cannot fail tests nothing."""),

@@ -162,6 +162,11 @@ EXERCISE = Exercise(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
               """The output was projected back and added to x. An output projection comes in chapter 06 and the residual in
               chapter 09; here the mixture of values is the result."""),
+        wrong("weights transposed", RIGHT.but("weights @ v", "weights.mT @ v"), MIX,
+              "The weights are right, and output 0 was mixed with *column* 0 of them. Row i of the weights belongs to query i."),
+        wrong("values added back", RIGHT.but("weights @ v,", "weights @ v + v,"), PARAMETERS,
+              """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside of
+              attention."""),
         wrong("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
               """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
               training is off. This exercise has no dropout."""),

@@ -107,6 +107,9 @@ EXERCISE = Exercise(
               "The mixture was divided by the number of entries. The shares already sum to 1.", quotes=first),
         wrong("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,
               "The values are right, but no gradient reaches the query and the keys: something cut the graph on the way."),
+        wrong("power without a new sum", RIGHT.but(SCORES, "keys @ q").but("shares @", "shares ** beta @"), LOOKUP,
+              """Raising the shares to the power beta is one way to do it, but afterwards they no longer sum to 1: divide by their
+              new sum.""", quotes=first),
         wrong("the worst key wins", RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP,
               """The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is a
               good fit.""", quotes=first),

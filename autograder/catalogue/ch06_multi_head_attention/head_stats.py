@@ -103,6 +103,14 @@ EXERCISE = Exercise(
         one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
               """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it
               before, or ask torch for a function that knows."""),
+        one_key("entropy", "rows with a 0 dropped", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
+                  ENTROPY, "surprise.sum(dim=-1).nan_to_num(0.0).mean(dim=-1)"),
+              """A whole row counts as 0 as soon as one of its weights is 0: the sum was NaN, and was replaced. Only the *weight* of
+              0 adds nothing; the others of its row do. Take care of it before the sum."""),
+        one_key("entropy", "rows with a 0 left out", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
+                  ENTROPY, "surprise.sum(dim=-1).nanmean(dim=-1)"),
+              """Rows with a weight of 0 are left out of the mean: their sum is NaN (0 times log 0), and nanmean skips it. Only the
+              *weight* of 0 adds nothing. Take care of it before the sum."""),
         one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
               "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
         one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
@@ -127,6 +135,10 @@ EXERCISE = Exercise(
               "The exponential of the entropy came back (how many equal shares it is like). The entropy itself is asked for."),
         one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
               "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
+        one_key("mean_distance", "sign lost after the sum", RIGHT.but(APART, "position[:, None] - position[None, :]").but(
+                  DISTANCE, "(A * apart).sum(dim=-1).abs().mean(dim=-1)"),
+              """The sign was taken away after the sum, when looking back and looking ahead had canceled already. Each distance
+              |i − j| is positive before it is weighed."""),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
               "The distance was squared. It is |i − j|, in words."),
         one_key("mean_distance", "distance without weights", RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"),
@@ -151,6 +163,9 @@ EXERCISE = Exercise(
               "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
         wrong("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
               "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
+        wrong("mean over the heads in place of the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
+                  DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).mean(dim=1)"), TWO_HEADS,
+              "The heads were averaged, and the queries left: (B, T). The mean over the *queries* is asked for, a number a head: (B, h)."),
         wrong("mean over the batch too", ending(".mean(dim=0)"), STATS,
               "The sentences were averaged as well. Each result is (B, h)."),
         wrong("one number each", ending(".mean().item()"), STATS,

@@ -238,8 +238,7 @@ EXERCISE = Exercise(
               """The heads were cut with a single reshape, so head 0 received pieces of *other words* (see 06.1). Cut the
               features first, then move the head axis."""),
         wrong("heads merged by reshape alone", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
-              """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see 06.2).
-              The weights are right."""),
+              """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see 06.2)."""),
         wrong("split and merged by reshape alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)").but(
                   "z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), SPLIT,
               """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces of
@@ -273,6 +272,10 @@ EXERCISE = Exercise(
               "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
         wrong("scores kept", RIGHT.but("self.last_weights = weights", "self.last_weights = scores"), MODULE,
               "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.", quotes=row_sums),
+        wrong("the weights without the mask kept", RIGHT.without("self.last_weights = weights").before(
+                  "if mask is not None:", "self.last_weights = torch.softmax(scores, dim=-1)"), MODULE,
+              """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed the
+              values."""),
         wrong("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"), MODULE,
               "Two things came back. forward returns the output alone; the weights stay on the module, in .last_weights."),
         wrong("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,

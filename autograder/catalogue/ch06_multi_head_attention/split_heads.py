@@ -121,6 +121,8 @@ EXERCISE = Exercise(
               are."""),
         wrong("divided the wrong way round", RIGHT.but("D % h", "h % D"), SPLIT,
               "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
+        wrong("an error that is returned", RIGHT.but("raise ValueError", "return ValueError"), SPLIT,
+              "The ValueError is made and returned as if it were a result. It must be raised, or nobody hears of it."),
         wrong("None for sizes that do not fit", RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
               "Where D is no multiple of h you return None, which nobody hears. Raise a ValueError."),
         *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT, viewed=SPLIT, quotes_size=sizes),

@@ -86,6 +86,16 @@ def root(T: int, d: int) -> Tensor:
     return numbered(T, d).sqrt()
 
 
+def downward(T: int, d: int) -> Tensor:
+    """The position with a minus: its largest number is 0, and it grows without end."""
+    return -numbered(T, d)
+
+
+def one_row_grows(T: int, d: int) -> Tensor:
+    """Ones, but for the last row: its size is a tenth of the length."""
+    return torch.cat([torch.ones(T - 1, d), torch.full((1, d), T / 10)])
+
+
 def constant(T: int, d: int) -> Tensor:
     return torch.ones(T, d)
 
@@ -159,6 +169,8 @@ EXERCISE = Exercise(
                says="rows that differ by less than 0.000001 do"),
         hidden("neighbors alike, others not", Case((zigzag,)), says="for each gap"),
         hidden("bounded, far from 1", Case((loud_weekdays,)), says="no more than three times that at T = 10"),
+        hidden("the position with a minus", Case((downward,)), says="without its sign"),
+        hidden("only the last row grows", Case((one_row_grows,)), says="the largest number at T = 10,000"),
         hidden("the root of the position", Case((root,)), says="no more than three times that at T = 10"),
         hidden(SECOND_CALL, Case((weekdays,), before=(numbered,)), also=UNTOUCHED, says=PROMISED),
     ),
@@ -194,13 +206,30 @@ EXERCISE = Exercise(
               "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
         wrong("neighbors compared for uniqueness", RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-              "Only neighbors were compared. A code that comes round again, as weekdays do, repeats later."),
+              "Not all pairs of rows were compared: only neighbors, or only the first few. A code that comes round again, as weekdays do, repeats later."),
         wrong("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
               "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with what it was at 10.", quotes=as_told),
         wrong("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
               """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T = 10."""),
         wrong("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
               """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T = 10,000 with T = 10."""),
+        wrong("the sign not taken away", RIGHT.but(BOUNDED, BOUNDED.replace(".abs()", "")), CRITERIA,
+              """The largest number was looked for with its sign. A code can grow downward, to -9,999, and its largest number is 0: take
+              the size without its sign."""),
+        wrong("bounded in the mean", RIGHT.but(BOUNDED, BOUNDED.replace(".max()", ".mean()")), CRITERIA,
+              "The mean was compared, in which one row that grows is lost among ten thousand. Compare the largest number."),
+        wrong("no larger than at ten", RIGHT.but("<= 3 * fn", "<= fn"), CRITERIA,
+              """Bounded was taken for *no larger at all than at T = 10*. Random numbers find a slightly larger one among ten thousand rows;
+              three times the size at 10 is allowed."""),
+        wrong("unique in every column", RIGHT.but("amax(-1)", "amin(-1)"), CRITERIA,
+              "Two rows count as the same as soon as one column agrees. They agree when *all* columns do: look at the largest difference.",
+              quotes=as_told),
+        wrong("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
+                                             "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
+              "Only the sums of the rows were compared. Different rows can have one sum, and equal sums hide which numbers differ.", quotes=as_told),
+        wrong("lengths in place of distances", RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
+              CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the other way round; take
+              the length of their difference.""", quotes=as_told),
         wrong("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
               "The function was asked once and the table compared with itself. Ask twice."),
         wrong("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
@@ -210,7 +239,7 @@ EXERCISE = Exercise(
               CRITERIA, "True should mean that two calls agree.", quotes=as_told),
         wrong("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
               "True should mean that no two positions share a row.", quotes=as_told),
-        wrong("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max())"), CRITERIA,
+        wrong("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
               "A number came back. Each of the four is True or False."),
         wrong("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")), CRITERIA,
               "A tensor came back. Each of the four is a plain True or False."),

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, row_zero, second_row, sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, row_zero, sections
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model.positional_encoding import sinusoidal_table
@@ -44,6 +44,18 @@ def column_by_column(exponent: str) -> str:
         SINE, "table[:, 0::2] = torch.sin(angle[:, 0::2])").but(COSINE, "table[:, 1::2] = torch.cos(angle[:, 1::2])")
 
 
+def multiplied(evidence: Evidence) -> bool:
+    """Whether the hands spin by the power: seen where the angles are small, since large ones are noise in float32."""
+    T, d = evidence.arguments
+    if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
+        return False
+    column = torch.arange(d)
+    angle = torch.arange(T).double()[:, None] * 10_000 ** (column // 2 * 2 / d).double()
+    far, sure = torch.where(column % 2 == 0, angle.sin(), angle.cos()), angle < 1_000
+    got, expected = (table.double() for table in (evidence.got, evidence.expected))
+    return torch.allclose(got[sure], far[sure], atol=1e-2) and not torch.allclose(got[sure], expected[sure], atol=1e-2)
+
+
 EXERCISE = Exercise(
     id="sinusoidal-pe", number="07.1", difficulty=2, minutes=20, visible_points=2, hidden_points=5,
     reference=sinusoidal_pe, reads=in_single_precision, section=TABLE,
@@ -77,31 +89,40 @@ EXERCISE = Exercise(
               TABLE, "Sine and cosine are exchanged: the even columns hold the sines.", quotes=row_zero),
         wrong("a speed for every column", column_by_column("j / d"), SPEEDS,
               """Every column has a speed of its own. Columns 2i and 2i + 1 are the two numbers of *one* hand, so they share one
-              speed: i counts pairs, not columns.""", quotes=second_row),
+              speed: i counts pairs, not columns.""", quotes=off_row),
         wrong("twice the column", column_by_column("2 * j / d"), SPEEDS,
               """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs. Column 1
-              turns far too slowly.""", quotes=second_row),
+              turns far too slowly.""", quotes=off_row),
         wrong("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
               """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula already.""",
-              quotes=second_row),
+              quotes=off_row),
         wrong("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
               """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column. Divide with /.""",
-              quotes=second_row),
+              quotes=off_row),
         wrong("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
               """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to the root of
-              10,000.""", quotes=second_row),
+              10,000.""", quotes=off_row),
         wrong("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
               """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d - 2)/d, just
-              short of it.""", quotes=second_row),
-        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=second_row),
-        wrong("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=second_row),
+              short of it.""", quotes=off_row),
+        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
+        wrong("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=off_row),
         wrong("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,
               """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and what is left
-              of them is noise. Divide.""", quotes=second_row),
+              of them is noise. Divide.""", quotes=off_row, shows=multiplied),
+        wrong("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
+              """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand divides by 0.
+              The whole exponent needs brackets."""),
+        wrong("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
+              "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 stand in row 1.", quotes=off_row),
+        wrong("an odd d rounded up", RIGHT.but("(two_i / d)", "(two_i / (d + d % 2))"), SPEEDS,
+              "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
+        wrong("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
+              "// cuts the angles to whole numbers, so the slow hands stand still. Divide with /.", quotes=off_row),
         wrong("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
-              "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).", quotes=second_row),
+              "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).", quotes=off_row),
         wrong("logarithm to base 10", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d * math.log10(10000))"), SPEEDS,
-              "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.", quotes=second_row),
+              "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.", quotes=off_row),
         wrong("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
               "For an odd d your code stops: there is one sine more than cosines."),
         wrong("odd d loses a column", RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS, "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
@@ -111,13 +132,13 @@ EXERCISE = Exercise(
               """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
         wrong("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)", "torch.cos(torch.deg2rad(angle))"),
               TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the first hand by 1, not by 1/57.",
-              quotes=second_row),
+              quotes=off_row),
         wrong("turns", RIGHT.but("pos / 10000", "2 * math.pi * pos / 10000"), SPEEDS,
               """The angles are 2 pi times too large: the first hand makes a whole turn between two words, so it never seems to move.""",
-              quotes=second_row),
+              quotes=off_row),
         wrong("position over the length", RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
               """Positions were divided by the length, so position 2 gets another row in every sentence. The position itself turns the
-              hands.""", quotes=second_row),
+              hands.""", quotes=off_row),
         wrong("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
               "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.", quotes=row_zero),
         wrong("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
@@ -125,9 +146,9 @@ EXERCISE = Exercise(
         wrong("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
               "There is an axis too many. The table is the same for every sentence: (T, d)."),
         wrong("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,
-              "The speeds' divisors were cut to whole numbers.", quotes=second_row),
+              "The speeds' divisors were cut to whole numbers.", quotes=off_row),
         wrong("fast hands last", RIGHT.but("(two_i / d)", "((d - 2 + d % 2 - two_i) / d)"), SPEEDS,
-              "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.", quotes=second_row),
+              "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.", quotes=off_row),
     ),
     right=(
         right("interleaved", RIGHT),

@@ -76,6 +76,12 @@ EXERCISE = Exercise(
         wrong("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
               """The offset was taken away where it should be added: query i stands at place offset + i, after all that was said
               before.""", quotes=first_row),
+        wrong("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
+              "With an offset each row is closed one place too early: row i stands at place offset + i, and sees itself.",
+              quotes=first_row),
+        wrong("the whole square", RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
+              """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq - 1 of that
+              square."""),
         wrong("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
               "The open columns for the cached words stand at the end. They were said first, so their columns come first.",
               quotes=first_row),

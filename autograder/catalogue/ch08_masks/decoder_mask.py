@@ -58,6 +58,8 @@ EXERCISE = Exercise(
         second_call(inputs, 2, 4, 0),
     ),
     wrong=(
+        wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
+              "The future is open: this is the padding mask alone.", quotes=open_cells),
         wrong("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
               """A pad is visible when it lies in the past, and the future is visible where it holds words. Both conditions must
               hold at once.""", quotes=open_cells),
@@ -66,15 +68,16 @@ EXERCISE = Exercise(
         wrong("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
               "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_cells),
         wrong("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
-              """Words still look at pads that came before them: the pads were hidden as queries, or not at all. Hide them as *keys*, on
-              the last axis.""",
+              """Words still look at pads that came before them: the pads were hidden as queries, or not at all (or only where every
+              sentence has one). Hide each sentence's own as *keys*, on the last axis.""",
               quotes=open_cells),
-        wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
-              "The future is open: this is the padding mask alone.", quotes=open_cells),
         wrong("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
                   "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
               """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may stand in front: ask each
               token whether it is one.""", quotes=open_cells),
+        wrong("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"), BOTH,
+              "Everything after the first pad is closed. Pads may stand in front, and words after them: ask each token by itself.",
+              quotes=open_cells),
         wrong("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
               "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
         wrong("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,

@@ -39,9 +39,9 @@ def full_of_the_highest(g: torch.Generator) -> Case:
     return Case((Reader(models.norm_over_time), torch.full((2, 5), V - 1), 3))
 
 
-def full_of_zeros(g: torch.Generator) -> Case:
+def full_of_zeros(g: torch.Generator, mix, B: int = 2, T: int = 5) -> Case:
     """Ids that are all 0, where writing a 0 changes nothing."""
-    return Case((Reader(models.backwards), torch.zeros(2, 5, dtype=torch.int64), 2))
+    return Case((Reader(mix), torch.zeros(B, T, dtype=torch.int64), 2))
 
 
 def everything(query: Tensor, key: Tensor) -> Tensor:
@@ -79,6 +79,7 @@ EXERCISE = Exercise(
     probes=(
         visible("a sound model: causal attention", sound, attention(past), 2, 6, 3),
         visible("a leak: no mask", leaking, attention(everything), 2, 6, 3),
+        visible("a leak: no mask, ids all 0", full_of_zeros, attention(everything)),
         hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, also=UNTOUCHED, says="sound ones and leaking ones of many kinds"),
         visible("a sound model that never reads its own place", sound, models.before_only, 2, 6, 3, bare=True),
         visible("the same at the last place", sound, models.before_only, 2, 5, 4, bare=True),
@@ -93,7 +94,10 @@ EXERCISE = Exercise(
         hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3, says="sound ones and leaking ones of many kinds"),
         hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5, says="sound ones and leaking ones of many kinds"),
         hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest, says="its ids are 0 to V - 1"),
-        hidden("a leak: read backwards, ids all 0", full_of_zeros, says="its ids are 0 to V - 1"),
+        hidden("a leak: what one score gains others lose", leaking, attention(everything), 2, 6, 3, even=True,
+               says="sound ones and leaking ones of many kinds"),
+        hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4, says="its ids are 0 to V - 1"),
+        hidden("a leak: a faint one", leaking, models.faint, 2, 6, 3, says="by less than 0.0001"),
         hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5, says="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
         hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2, says="Every sentence"),
@@ -150,6 +154,12 @@ EXERCISE = Exercise(
         wrong("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
               """The mean of the differences was taken: positive and negative ones cancel, and one changed place among many is
               averaged away. The largest absolute difference sees it."""),
+        wrong("sums compared", RIGHT.but(GAP, "gap = (before.sum() - after.sum()).abs()").but("1e-4", "1e-3"), LEAK,
+              """The sums of all scores were compared: what one score gains another may lose. The largest absolute difference sees
+              each change."""),
+        wrong("the token at t left as it was", RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
+              """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last place nothing is
+              changed at all. Change the tokens from t on, t among them."""),
         wrong("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
               "True should mean that the model leaks. Yours says it of sound ones."),
         wrong("a tensor", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4"), LEAK,

@@ -223,10 +223,16 @@ EXERCISE = Exercise(
               "Your code stops when mask is None. That means: everybody may attend to everybody."),
         wrong("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
               "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
-        in_place("V", RIGHT.before("return weights @ V, weights", """
-            if mask is not None:
-                V.masked_fill_(~mask.any(dim=-2).unsqueeze(-1), 0.0)
-        """), SCORES),
+        wrong("only the output cleaned", RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
+              """The output of a query that may look at nobody is 0, but its weights came back as NaN. Clean the weights; the output
+              follows from them."""),
+        wrong("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
+              """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which its gradient
+              still needs. Make a new tensor instead (nan_to_num, where, masked_fill)."""),
+        wrong("scores picked by the mask", RIGHT.but(HIDE, "scores[~mask] = float('-inf')"), SCORES,
+              """Picking by a mask in brackets needs a mask of the scores' own shape, and this one is smaller: it only *broadcasts*
+              to (B, h, Tq, Tk). masked_fill and where broadcast."""),
+        in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5", "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
     right=(

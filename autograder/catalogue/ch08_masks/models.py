@@ -14,16 +14,19 @@ V, WIDTH = 11, 8
 class Reader(nn.Module):
     """Embeds the ids, lets `mix` bring in other places, and scores the vocabulary.
 
-    mix: (B, T, WIDTH) -> the same; bare: a place is what was mixed alone, without its own vector.
-   """
+    mix: (B, T, WIDTH) -> the same; bare: a place is what was mixed alone, without its own vector; even: what one score
+    gains the others lose, so the scores of a place always have the same sum.
+    """
 
     def __init__(self, mix: Callable[[Tensor], Tensor], dropout: float = 0.0, training: bool = False,
-                 bare: bool = False) -> None:
+                 bare: bool = False, even: bool = False) -> None:
         super().__init__()
         g = torch.Generator().manual_seed(7)
         self.table = torch.randn(V, WIDTH, generator=g)
         self.places = torch.randn(64, WIDTH, generator=g)
         self.scores = torch.randn(WIDTH, V, generator=g)
+        if even:
+            self.scores -= self.scores.mean(dim=1, keepdim=True)
         self.mix, self.dropout, self.bare, self.noise = mix, dropout, bare, torch.Generator().manual_seed(9)
         self.train(training)
 
@@ -99,6 +102,11 @@ def heads_by_view(x: Tensor) -> Tensor:
     B, T, D = x.shape
     heads = attention(past)(x).reshape(B, 2, T, D // 2)
     return heads.transpose(1, 2).reshape(B, T, D)
+
+
+def faint(x: Tensor) -> Tensor:
+    """Sound but for a trace of the whole sentence."""
+    return running_mean(x) + 0.1 * x.mean(dim=1, keepdim=True)
 
 
 def last_place_only(x: Tensor) -> Tensor:

@@ -40,6 +40,7 @@ EXERCISE = Exercise(
     probes=(
         visible("two sentences, pad 0", Case((SENTENCES, 0))),
         visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
+        visible("a sentence without a pad", Case((torch.tensor([[7, 8, 5], [4, 0, 0]]), 0))),
         hidden("other sizes, pad 0", inputs, 3, 7, 0, says=PROMISED),
         hidden("another pad", inputs, 4, 6, 29, says="it is not always 0"),
         hidden("one sentence of one token", inputs, 1, 1, 0, says=PROMISED),
@@ -72,6 +73,12 @@ EXERCISE = Exercise(
               "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
         wrong("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
               "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
+        wrong("up to the first pad", RIGHT.but(
+                  REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
+              """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token by
+              itself whether it is the pad."""),
+        wrong("words counted over the batch", RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
+              PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.", quotes=open_cells),
         wrong("everything above the pad", RIGHT.but("!=", ">"), PADDING,
               """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means nothing."""),
         wrong("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,

@@ -141,7 +141,7 @@ def no_residual(*places: int):
 
 EXERCISE = Exercise(
     id="decoder-layer", number="09.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
-    reference=DecoderLayer, roles=parts, section=DECODER, forbidden=LIBRARY,
+    reference=DecoderLayer, roles=parts, section=DECODER, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added, True),
         visible("4 words said, 4 words read", masked, 2, 4, 4, 6, 3, 10, False),
@@ -156,49 +156,49 @@ EXERCISE = Exercise(
         hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True, says="broadcasts to (B, h, Tt, Tt)"),
         hidden("more said than read", masked, 2, 6, 3, 8, 4, 10, True, says="Tt and Ts differ"),
         hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, also="training", says="With dropout 1 nothing is added in training"),
-        hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, also="training", says="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, also="training",
+                  says="With dropout 1 nothing is added in training"),
     ),
     wrong=(
         wrong("keys and values from the target", both(1, "memory", "seen"), THREE,
-              """The second attention never reads memory: your output does not change when the source does. Queries come from the
-              words said, keys and values from *memory*.""", quotes=wrong_word),
+              """The second attention never reads memory: your output does not change when the source does. Queries come from the words said, keys and
+              values from *memory*."""),
         wrong("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
-              """Both attentions read the words said: the source plays no part. The second one takes its keys and values from memory,
-              with the source's mask.""", quotes=wrong_word),
+              """Both attentions read the words said: the source plays no part. The second one takes its keys and values from memory, with the
+              source's mask."""),
         wrong("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
-              """In the second attention the source asks and the words said answer, so Ts words come out. The words said ask; memory
-              answers."""),
+              "In the second attention the source asks and the words said answer, so Ts words come out. The words said ask; memory answers."),
         wrong("memory asks itself", both(1, "seen, memory", "memory, memory"), THREE,
-              """In the second attention memory asks memory, so Ts words come out. The words said ask."""),
+              "In the second attention memory asks memory, so Ts words come out. The words said ask."),
         wrong("masks exchanged", both(0, "tgt_mask", "src_mask", both(1, "src_mask", "tgt_mask")), THREE,
-              """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said, src_mask
-              (…, Ts) words read. An error shows it only where Ts and Tt differ.""", quotes=wrong_word),
+              """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said, src_mask (…, Ts) words read.
+              An error shows it only where Ts and Tt differ."""),
         wrong("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
-              """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source is there
-              whole; its mask hides pads alone.""", quotes=wrong_word),
+              """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source is there whole; its mask
+              hides pads alone."""),
         wrong("causal on the source", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()",
                   "src_mask = early if src_mask is None else early & src_mask"), THREE,
-              """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is read as a
-              whole before the first word is said.""", quotes=wrong_word),
+              """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is read as a whole before the
+              first word is said."""),
         wrong("a causal mask of its own", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()",
                   "tgt_mask = early if tgt_mask is None else early & tgt_mask"), DECODER,
-              "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing.", quotes=wrong_word),
+              "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing."),
         wrong("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
-              "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet.", quotes=wrong_word),
+              "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
         wrong("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
-              "src_mask was not handed on to the second attention: the source's pads are read as if they were words.", quotes=wrong_word),
+              "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
         wrong("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
-              "Neither mask was handed on: later words and the source's pads are seen.", quotes=wrong_word),
+              "Neither mask was handed on: later words and the source's pads are seen."),
         wrong("masks the wrong way round", RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-              "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite).", quotes=wrong_word),
+              "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
         wrong("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
-              """There are two sub-layers where three are wanted, and one attention where two are: the words said hear each other,
-              and then the source. Most often it is the source that is forgotten, so memory plays no part.""", quotes=wrong_word),
+              """There are two sub-layers where three are wanted, and one attention where two are: the words said hear each other, and then the
+              source. Most often it is the source that is forgotten, so memory plays no part."""),
         wrong("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
-              "There are two sub-layers where three are wanted: the feed-forward network is missing.", quotes=wrong_word),
+              "There are two sub-layers where three are wanted: the feed-forward network is missing."),
         wrong("one attention for both", RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
               "One attention module serves twice, with the same four matrices. Each of the two has its own."),
         wrong("the source first", forward("""
@@ -211,7 +211,7 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.cross(y, memory, src_mask)))
             y = self.norm2(y + self.drop(self.own(y, y, tgt_mask)))
             return self.norm3(y + self.drop(self.think(y)))"""), DECODER,
-              "The attentions are in the wrong order: the words said hear each other first, then the source.", quotes=wrong_word),
+              "The attentions are in the wrong order: the words said hear each other first, then the source."),
         wrong("the feed-forward network between", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
@@ -221,67 +221,67 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.own(y, y, tgt_mask)))
             y = self.norm2(y + self.drop(self.think(y)))
             return self.norm3(y + self.drop(self.cross(y, memory, src_mask)))"""), DECODER,
-              "The feed-forward network stands between the two attentions. It comes last.", quotes=wrong_word),
+              "The feed-forward network stands between the two attentions. It comes last."),
         wrong("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
-              "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y is normed here.", quotes=wrong_word),
+              "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y is normed here."),
         wrong("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
-              "You normed memory. It comes out of the encoder as it is to be read: only y is normed here.", quotes=wrong_word),
+              "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
         wrong("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
-              "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y.", quotes=wrong_word),
+              "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y."),
         wrong("values from the target", RIGHT.but("def forward(self, asking, asked, mask):", "def forward(self, asking, asked, mask, mixed=None):").but(
                   "self.cut(self.W_v(asked))", "self.cut(self.W_v(asked if mixed is None else mixed))").but(
                   CROSS, "self.cross(seen, memory, src_mask, seen[:, :1].expand_as(memory))").but(
                   POST_SAID[1], "self.cross(y, memory, src_mask, y[:, :1].expand_as(memory))"), THREE,
-              "In the second attention the values do not come from memory. Keys *and* values do.", quotes=wrong_word),
+              "In the second attention the values do not come from memory. Keys *and* values do."),
         wrong("the source added to the words", both(1, "y + self", "memory[:, :1] + self"), RESIDUAL,
-              "What the second attention says was added to memory. It is added to the words said.", quotes=wrong_word),
+              "What the second attention says was added to memory. It is added to the words said."),
         wrong("the source cut to the target's length", RIGHT.beginning_with("memory = memory[:, : y.shape[1]]",
                   "src_mask = src_mask if src_mask is None else src_mask[..., : y.shape[1]]"), THREE,
-              "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: read it whole.", quotes=wrong_word),
+              "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: read it whole."),
         wrong("no residual", no_residual(0, 1, 2), RESIDUAL,
-              """The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has to come
-              through.""", quotes=wrong_word),
+              "The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has to come through."),
         wrong("no residual around the first attention", no_residual(0), RESIDUAL,
-              "y is not added to what the first attention says. All three sub-layers have a residual.", quotes=wrong_word),
+              "y is not added to what the first attention says. All three sub-layers have a residual."),
         wrong("no residual around the second attention", no_residual(1), RESIDUAL,
-              "y is not added to what the second attention says, so the words said are lost there. All three have a residual.", quotes=wrong_word),
+              "y is not added to what the second attention says, so the words said are lost there. All three have a residual."),
         wrong("no residual around the feed-forward network", no_residual(2), RESIDUAL,
-              "y is not added to what the feed-forward network says. All three sub-layers have a residual.", quotes=wrong_word),
+              "y is not added to what the feed-forward network says. All three sub-layers have a residual."),
         wrong("residual from the normed y", RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
                   PRE[2], PRE[2].replace("y + ", "seen + ")), RESIDUAL,
-              """In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours came back
-              normed.""", quotes=wrong_word),
+              "In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours came back normed."),
         wrong("the second sum made with the y that came", RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
                   POST[1], POST[1].replace("y + self", "came + self")), RESIDUAL,
-              "The second sum was made with the y that came into the layer, so what the first attention added is lost.", quotes=wrong_word),
+              "The second sum was made with the y that came into the layer, so what the first attention added is lost."),
         wrong("the words ask as they came", RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
-              "The source was asked by the words as they came into the layer. They ask after they have heard each other.", quotes=wrong_word),
+              "The source was asked by the words as they came into the layer. They ask after they have heard each other."),
         wrong("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2], f"y = y + self.norm3(self.drop({POST_SAID[2]}))"), PLACEMENT,
-              "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y)).", quotes=wrong_word),
+              "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y))."),
         wrong("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-              "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says.", quotes=wrong_word),
+              "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says."),
         wrong("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
-              "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says.", quotes=wrong_word),
+              "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
         wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer.", quotes=wrong_word),
+              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
         wrong("one norm for all", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
               "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
-        wrong("one norm for both attentions", RIGHT.but(NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
+        wrong("one norm for both attentions", RIGHT.but(
+                  NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
               "There are two norms, one of which serves twice. Each of the three sub-layers has its own."),
         wrong("no third norm", RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), nn.Identity()"), NORM,
               "There are two norms. Three are wanted: one for each sub-layer."),
         wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`.", quotes=wrong_word),
+              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`."),
         wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
               "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
-        wrong("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))", "self.cross(seen, memory, src_mask)"), DECODER,
+        wrong("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
+                  "self.cross(seen, memory, src_mask)"), DECODER,
               "In training one sub-layer's words are not dropped. All three sub-layers' words are, before they are added."),
         wrong("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there.", quotes=wrong_word),
+              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
         wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-              "Between the two maps stands a GELU. Here it is ReLU, as in the paper.", quotes=wrong_word),
+              "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
         wrong("the weights returned too", RIGHT.ending_in(", None"), DECODER,
               "Two things came back. forward returns the words alone, (B, Tt, D)."),
         wrong("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,

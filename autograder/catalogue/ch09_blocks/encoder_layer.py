@@ -105,7 +105,7 @@ def forward(source: str):
 
 EXERCISE = Exercise(
     id="encoder-layer", number="09.3", difficulty=3, minutes=30, visible_points=2, hidden_points=5,
-    reference=EncoderLayer, roles=parts, section=LAYER, forbidden=LIBRARY,
+    reference=EncoderLayer, roles=parts, section=LAYER, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added(True)),
         visible("nothing is added, post-norm", nothing_added(False)),
@@ -123,30 +123,30 @@ EXERCISE = Exercise(
     wrong=(
         wrong("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_1, POST_1.replace("x + ", "")).but(POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-              """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x plus what it
-              says. When it says nothing, x has to come through.""", quotes=wrong_word),
+              """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x plus what it says. When it
+              says nothing, x has to come through."""),
         wrong("no residual around attention", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
-              "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a residual.", quotes=wrong_word),
+              "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a residual."),
         wrong("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-              "x is not added to what the feed-forward network says. Both sub-layers have a residual.", quotes=wrong_word),
+              "x is not added to what the feed-forward network says. Both sub-layers have a residual."),
         wrong("residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")), RESIDUAL,
-              """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours came back
-              normed. The sub-layer reads the normed x, the sum is made with x.""", quotes=wrong_word),
+              """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours came back normed. The
+              sub-layer reads the normed x, the sum is made with x."""),
         wrong("norm before the sum", RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
                   POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
-              """In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is
-              norm(x + f(x)).""", quotes=wrong_word),
-        wrong("norm after the sum in pre-norm", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(SEEN_1).without(SEEN_2).but(
+              "In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is norm(x + f(x))."),
+        wrong("norm after the sum in pre-norm", RIGHT.but(PRE_1,
+                  "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(SEEN_1).without(SEEN_2).but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
-              "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and the sum is left as it is.", quotes=wrong_word),
+              "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and the sum is left as it is."),
         wrong("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-              "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says.", quotes=wrong_word),
+              "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
         wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer.", quotes=wrong_word),
+              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
         wrong("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
-              "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is.", quotes=wrong_word),
+              "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
         wrong("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
               "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
         wrong("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
@@ -156,21 +156,21 @@ EXERCISE = Exercise(
         wrong("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM,
               "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here both are wanted."),
         wrong("mask ignored", RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
-              "The mask was not handed on to attention: pads are looked at as if they were words.", quotes=wrong_word),
+              "The mask was not handed on to attention: pads are looked at as if they were words."),
         wrong("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
-              "The mask was turned on its way to attention. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite).", quotes=wrong_word),
+              """The mask was turned on its way to attention. True = *may* attend, here and in your attention (nn.MultiheadAttention means the
+              opposite)."""),
         wrong("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
               "mask may be left out: then everybody may look everywhere. Give it the default None."),
         wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
-              """Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout
-              knows by itself.""", quotes=wrong_word),
+              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
         wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
-              """Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is
-              added."""),
-        wrong("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2, "x = self.drop(x + self.think(seen))").but(
+              "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
+        wrong("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
+                  "x = self.drop(x + self.think(seen))").but(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2, "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
-              """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the
-              stream is left alone."""),
+              """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the stream is left
+              alone."""),
         wrong("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
                   POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
               "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
@@ -184,38 +184,38 @@ EXERCISE = Exercise(
                 return x + self.drop(self.attention(seen, seen, mask))
             x = self.norm1(x + self.drop(self.think(x)))
             return self.norm2(x + self.drop(self.attention(x, x, mask)))"""), LAYER,
-              "The sub-layers are in the wrong order: words listen to each other first, then each thinks.", quotes=wrong_word),
+              "The sub-layers are in the wrong order: words listen to each other first, then each thinks."),
         wrong("side by side", forward("""
             if self.norm_first:
                 seen, again = self.norm1(x), self.norm2(x)
                 return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
             heard = self.norm1(x + self.drop(self.attention(x, x, mask)))
             return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
-              """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It reads what the
-              words are after attention.""", quotes=wrong_word),
+              """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It reads what the words are after
+              attention."""),
         wrong("x as it came in added at the end", RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2, "x = came + self.drop(self.think(seen))").but(
                   POST_1, "came = x\n            " + POST_1).but(POST_2, "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
-              "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the x of now.", quotes=wrong_word),
+              "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the x of now."),
         wrong("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
-              "The feed-forward network was left out, and with it the second norm.", quotes=wrong_word),
+              "The feed-forward network was left out, and with it the second norm."),
         wrong("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
-              "Attention was left out, and with it a norm. Words have to hear each other first.", quotes=wrong_word),
+              "Attention was left out, and with it a norm. Words have to hear each other first."),
         wrong("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there.", quotes=wrong_word),
+              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
         wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-              "Between the two maps stands a GELU. Here it is ReLU, as in the paper.", quotes=wrong_word),
+              "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
         wrong("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
-              "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two.", quotes=wrong_word),
+              "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
         wrong("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
-              "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention reads one thing.", quotes=wrong_word),
+              "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention reads one thing."),
         wrong("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
-              "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does.", quotes=wrong_word),
+              "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
         wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
-              "The layer is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=wrong_word),
+              "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
-              "Attention works as one head, whatever h says. Hand h on.", quotes=wrong_word),
+              "Attention works as one head, whatever h says. Hand h on."),
         wrong("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
-              "The norms have another eps than 0.00001, which nn.LayerNorm has by itself.", quotes=wrong_word),
+              "The norms have another eps than 0.00001, which nn.LayerNorm has by itself."),
         wrong("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):
     def __init__(self, d):
         super().__init__()
@@ -225,17 +225,25 @@ EXERCISE = Exercise(
         return (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt() * self.g + self.b
 
 
-class EncoderLayer'''), NORM, "The layer is built right, but its norms divide the squares by D - 1. Layer norm divides by D (09.1).", quotes=wrong_word),
-        wrong("attention without biases", RIGHT.but("self.attention = Heads(d, h)", "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = self.attention.W_v.bias = self.attention.W_o.bias = None"), LAYER,
+class EncoderLayer'''), NORM,
+              "Your layer's norms divide the squares by D - 1. Layer norm divides by D (09.1)."),
+        wrong("attention without biases", RIGHT.but(
+                  "self.attention = Heads(d, h)",
+                  "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = self.attention.W_v.bias = "
+                  "self.attention.W_o.bias = None"), LAYER,
               "The projections of attention have no biases. Here they have, as those of the feed-forward network."),
-        wrong("feed-forward without biases", RIGHT.but("nn.Linear(d, d_ff), nn.Linear(d_ff, d)", "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
+        wrong("feed-forward without biases", RIGHT.but(
+                  "nn.Linear(d, d_ff), nn.Linear(d_ff, d)", "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
               "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
         wrong("the weights returned too", RIGHT.ending_in(", None"), LAYER,
               "Two things came back. forward returns the words alone, (B, T, D)."),
-        wrong("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
+        wrong("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
+                  THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
               "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential shows them."),
-        wrong("maps made in forward", RIGHT.without(MAPS).but(THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * x.shape[-1])(x)))"), LAYER,
-              "The feed-forward network has no parameters of its own: layers that are made in forward are new at each call. Make them once, in the constructor."),
+        wrong("maps made in forward", RIGHT.without(MAPS).but(
+                  THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * x.shape[-1])(x)))"), LAYER,
+              """The feed-forward network has no parameters of its own: layers that are made in forward are new at each call. Make them once, in the
+              constructor."""),
         wrong("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"), FEED,
               "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
         *usual_mistakes(RIGHT, arguments="x", detached=LAYER, float32=LAYER, squeezed=LAYER, viewed=LAYER),

@@ -77,7 +77,7 @@ def over(axes: str):
 
 EXERCISE = Exercise(
     id="layer-norm", number="09.1", difficulty=1, minutes=12, visible_points=2, hidden_points=3,
-    reference=layer_norm, section=NORM, forbidden=("layer_norm",),
+    reference=layer_norm, section=NORM, quotes=wrong_row, forbidden=("layer_norm",),
     probes=(
         visible("2 4 4 6 by hand", plain(WORKED[None, None])),
         visible("hardly any spread", plain(WORKED[None, None] / 2000 - 0.002)),
@@ -93,89 +93,88 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("divided by D - 1", RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
-              """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm divides by D:
-              these are all the numbers that the word has, no sample of more. With 4 features you are 13 % too small, with 512
-              a tenth of a percent, which is why it goes unseen.""", quotes=wrong_row),
+              """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm divides by D: these are all the
+              numbers that the word has, no sample of more. With 4 features you are 13 % too small, with 512 a tenth of a percent, which is why it
+              goes unseen."""),
         wrong("eps outside of the root", RIGHT.but(ROOT, "(torch.sqrt(variance) + eps)"), EPSILON,
-              """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a word's
-              numbers hardly differ: sqrt(0.00001) is 0.003.""", quotes=wrong_row),
+              """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a word's numbers hardly differ:
+              sqrt(0.00001) is 0.003."""),
         wrong("eps added to the variance and to nothing else, twice", RIGHT.but(ROOT, "(torch.sqrt(variance + eps) + eps)"), EPSILON,
-              "eps was added twice, inside the root and after it. Once is enough: inside.", quotes=wrong_row),
+              "eps was added twice, inside the root and after it. Once is enough: inside."),
         wrong("eps squared", RIGHT.but("variance + eps", "variance + eps ** 2"), EPSILON,
-              "eps was squared before it was added to the variance. It is a variance already.", quotes=wrong_row),
+              "eps was squared before it was added to the variance. It is a variance already."),
         wrong("no eps", RIGHT.but("variance + eps", "variance"), EPSILON,
-              """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they hardly
-              differ, noise is blown up to full size.""", quotes=wrong_row),
+              """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they hardly differ, noise is
+              blown up to full size."""),
         wrong("eps of its own", RIGHT.but("variance + eps", "variance + 1e-5"), EPSILON,
               "You wrote 0.00001 where the argument eps belongs: it is right until someone asks for another eps."),
         wrong("a smallest variance of eps", RIGHT.but("variance + eps", "variance.clamp(min=eps)"), EPSILON,
-              "The variance was held at eps where it is smaller. eps is added, always.", quotes=wrong_row),
+              "The variance was held at eps where it is smaller. eps is added, always."),
         wrong("over the words", over("-2"), AXIS,
-              """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1. Each word
-              is normalized by itself, over its features: the last axis.""", quotes=wrong_row),
+              """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1. Each word is normalized by
+              itself, over its features: the last axis."""),
         wrong("over the batch", over("0"), AXIS,
-              """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each word is
-              normalized by itself, over its features: the last axis.""", quotes=wrong_row),
+              """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each word is normalized by
+              itself, over its features: the last axis."""),
         wrong("over words and features", over("(-2, -1)"), AXIS,
-              """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word is
-              normalized by itself, over its features.""", quotes=wrong_row),
+              """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word is normalized by itself,
+              over its features."""),
         wrong("over everything", RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()").but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).mean()"), AXIS,
-              "One mean and one variance were taken of all numbers. Each word has its own.", quotes=wrong_row),
+              "One mean and one variance were taken of all numbers. Each word has its own."),
         wrong("over batch and words", RIGHT.but("x.mean(dim=-1", "x.mean(dim=tuple(range(x.ndim - 1))").but(
                   "centered.pow(2).mean(dim=-1", "centered.pow(2).mean(dim=tuple(range(x.ndim - 1))"), AXIS,
-              """Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized by itself,
-              over its features.""", quotes=wrong_row),
+              "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized by itself, over its features."),
         wrong("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
-              "Divided by the right root, but the mean was never taken off the result.", quotes=wrong_row),
+              "Divided by the right root, but the mean was never taken off the result."),
         wrong("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,
-              """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use. Layer norm
-              subtracts the mean first.""", quotes=wrong_row),
+              """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use. Layer norm subtracts the mean
+              first."""),
         wrong("divided by the variance", RIGHT.but(ROOT, "(variance + eps)"), NORM,
-              "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are.", quotes=wrong_row),
+              "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are."),
         wrong("the mean alone", RIGHT.but(f"centered / {ROOT}", "centered"), NORM,
-              "The mean was subtracted, and that was all: the division by the spread is missing.", quotes=wrong_row),
+              "The mean was subtracted, and that was all: the division by the spread is missing."),
         wrong("mean absolute deviation", RIGHT.but(ROOT, "(centered.abs().mean(dim=-1, keepdim=True) + eps)"), NORM,
-              "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean *square*.", quotes=wrong_row),
+              "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean *square*."),
         wrong("divided by the length", RIGHT.but("centered.pow(2).mean(", "centered.pow(2).sum("), NORM,
-              """You divided by the length of the vector, the root of the *sum* of squares. The *mean* of squares makes the variance
-              1, whatever D is.""", quotes=wrong_row),
+              """You divided by the length of the vector, the root of the *sum* of squares. The *mean* of squares makes the variance 1, whatever D
+              is."""),
         wrong("between smallest and largest", RIGHT.but(f"centered / {ROOT}",
                   "(x - x.amin(-1, keepdim=True)) / (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True) + eps)"), NORM,
-              "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1.", quotes=wrong_row),
+              "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1."),
         wrong("neither stretched nor shifted", RIGHT.but("return normed * g + b", "return normed"), NORM,
-              "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added.", quotes=wrong_row),
+              "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added."),
         wrong("g forgotten", RIGHT.but("normed * g + b", "normed + b"), NORM,
-              "g plays no part: each feature is multiplied by its g before b is added.", quotes=wrong_row),
+              "g plays no part: each feature is multiplied by its g before b is added."),
         wrong("b forgotten", RIGHT.but("normed * g + b", "normed * g"), NORM,
-              "b plays no part: it is added last.", quotes=wrong_row),
+              "b plays no part: it is added last."),
         wrong("g and b exchanged", RIGHT.but("normed * g + b", "normed * b + g"), NORM,
-              "g and b are exchanged: g multiplies, b is added.", quotes=wrong_row),
+              "g and b are exchanged: g multiplies, b is added."),
         wrong("b before g", RIGHT.but("normed * g + b", "(normed + b) * g"), NORM,
-              "b was added first and multiplied by g with the rest. The product comes first.", quotes=wrong_row),
+              "b was added first and multiplied by g with the rest. The product comes first."),
         wrong("divided by g", RIGHT.but("normed * g + b", "normed / g + b"), NORM,
-              "You divided by g. It multiplies.", quotes=wrong_row),
+              "You divided by g. It multiplies."),
         wrong("g before the normalizing", RIGHT.but(MEAN, "x = x * g\n    " + MEAN).but("normed * g + b", "normed + b"), NORM,
-              "x was multiplied by g before it was normalized, which takes most of it away again. g comes after.", quotes=wrong_row),
+              "x was multiplied by g before it was normalized, which takes most of it away again. g comes after."),
         wrong("one plus g", RIGHT.but("normed * g", "normed * (1 + g)"), NORM,
-              "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change.", quotes=wrong_row),
+              "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change."),
         wrong("b subtracted", RIGHT.but("normed * g + b", "normed * g - b"), NORM,
-              "b was subtracted. It is added.", quotes=wrong_row),
+              "b was subtracted. It is added."),
         wrong("the sign turned", RIGHT.but(CENTERED, "centered = mean - x"), NORM,
-              "Every sign is the wrong way round: x was subtracted from the mean.", quotes=wrong_row),
+              "Every sign is the wrong way round: x was subtracted from the mean."),
         wrong("divided by D - 1 and eps outside", RIGHT.but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)").but(
                   ROOT, "(torch.sqrt(variance) + eps)"), NORM,
-              """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The
-              well-known `std()` with eps behind it does both.""", quotes=wrong_row),
+              """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The well-known `std()` with eps
+              behind it does both."""),
         wrong("divided by the words and not by D", RIGHT.but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).sum(dim=-1, keepdim=True) / x.shape[0]"), AXIS,
               "The squares were divided by the length of another axis than that of the features.", quotes=first_number),
         wrong("the variance of the whole batch", RIGHT.but(VARIANCE, "variance = centered.pow(2).mean()"), AXIS,
-              "Every word has its own mean, but all share one variance. The variance is each word's own as well.", quotes=wrong_row),
+              "Every word has its own mean, but all share one variance. The variance is each word's own as well."),
         wrong("the axis lost", RIGHT.but(MEAN, "mean = x.mean(dim=-1)"), AXIS,
-              """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse, something
-              else that fits. keepdim=True leaves an axis of size 1."""),
+              """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse, something else that fits.
+              keepdim=True leaves an axis of size 1."""),
         in_place("x", RIGHT.before(MEAN, "x -= x.mean(dim=-1, keepdim=True)"), NORM),
         *usual_mistakes(RIGHT, arguments="x g b", detached=NORM, float32=NORM, single=NORM, squeezed=AXIS, viewed=AXIS),
         wrong("the mean cut off from the gradient", RIGHT.but(MEAN, "mean = x.mean(dim=-1, keepdim=True).detach()"), NORM,

@@ -168,7 +168,7 @@ NO_PLACES = "self.drop(self.{0}({1}) * self.cfg.d_model ** 0.5)"
 
 EXERCISE = Exercise(
     id="transformer", number="09.5", difficulty=3, minutes=45, visible_points=3, hidden_points=6,
-    reference=Transformer, roles=parts, reads=of_real_words, section=WHOLE, forbidden=LIBRARY,
+    reference=Transformer, roles=parts, reads=of_real_words, section=WHOLE, quotes=first_number, forbidden=LIBRARY,
     probes=(
         visible("post-norm, three tables", inputs, 2, 4, 5, False),
         visible("pre-norm, with pads", inputs, 2, 5, 4, norm_first=True),
@@ -180,7 +180,8 @@ EXERCISE = Exercise(
         hidden("another pad", inputs, 3, 5, 4, pad=7, says="cfg.pad, which is not always 0"),
         hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True, says="A pad is seen by nobody"),
         hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1, says="only where cfg.tie_embeddings says so"),
-        hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True, decoder_layers=1, says="one table serves source, target and output"),
+        hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True, decoder_layers=1,
+                  says="one table serves source, target and output"),
         hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1, says="cfg.encoder_layers and cfg.decoder_layers"),
         hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1, also=GRADIENTS, says=PROMISED),
         hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True, encoder_layers=1, decoder_layers=1, also="training",
@@ -190,84 +191,102 @@ EXERCISE = Exercise(
     omits={"precision": "ids go in, which are small whole numbers"},
     wrong=(
         wrong("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")), ENDS,
-              "The target's words got no positions, so all orders of what was said look alike. Both sides get them.", quotes=first_number),
+              "The target's words got no positions, so all orders of what was said look alike. Both sides get them."),
         wrong("no positions for the source", RIGHT.but(SOURCE, NO_PLACES.format("source", "src")), ENDS,
-              "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides get them.", quotes=first_number),
+              "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides get them."),
         wrong("no positions", RIGHT.without(PLACES), ENDS,
-              "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them.", quotes=first_number),
+              "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
         wrong("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
-              "Positions begin at 1 in your model. The first word stands at 0, as in 07.1.", quotes=first_number),
-        wrong("sines before cosines", RIGHT.but("torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]", "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
-              "The positions have all sines first and all cosines after. As in 07.1, they take turns.", quotes=first_number),
+              "Positions begin at 1 in your model. The first word stands at 0, as in 07.1."),
+        wrong("sines before cosines", RIGHT.but(
+                  "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]", "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
+              "The positions have all sines first and all cosines after. As in 07.1, they take turns."),
         wrong("no root of d_model", RIGHT.but(TABLE, "x = table(ids)"), ENDS,
-              """The embeddings were not multiplied by the root of d_model. Their numbers are small, and the positions, added to
-              them, drown the words.""", quotes=first_number),
-        wrong("positions multiplied too", RIGHT.but(TABLE, "x = table(ids)").but("return self.drop(x)", "return self.drop(x * self.cfg.d_model ** 0.5)"), ENDS,
-              "Words *and* positions were multiplied by the root of d_model. Only the words are; then the positions are added.", quotes=first_number),
+              """The embeddings were not multiplied by the root of d_model. Their numbers are small, and the positions, added to them, drown the
+              words."""),
+        wrong("positions multiplied too", RIGHT.but(TABLE, "x = table(ids)").but(
+                  "return self.drop(x)", "return self.drop(x * self.cfg.d_model ** 0.5)"), ENDS,
+              "Words *and* positions were multiplied by the root of d_model. Only the words are; then the positions are added."),
         wrong("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
-              "The embeddings were multiplied by d_model itself. Its root is meant.", quotes=first_number),
+              "The embeddings were multiplied by d_model itself. Its root is meant."),
         wrong("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
-              "The embeddings were divided by the root of d_model. They are multiplied by it.", quotes=first_number),
-        wrong("the source alone multiplied", RIGHT.but(TABLE, "x = table(ids) * (self.cfg.d_model ** 0.5 if table is self.source and not self.cfg.tie_embeddings else 1.0)"), ENDS,
-              "The target's embeddings were not multiplied by the root of d_model. Those of both sides are.", quotes=first_number),
-        wrong("one encoder layer again and again", RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)"), STACK,
-              """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the
-              same one. Make a new one each time."""),
+              "The embeddings were divided by the root of d_model. They are multiplied by it."),
+        wrong("the source alone multiplied", RIGHT.but(
+                  TABLE, "x = table(ids) * (self.cfg.d_model ** 0.5 if table is self.source and not self.cfg.tie_embeddings else 1.0)"), ENDS,
+              "The target's embeddings were not multiplied by the root of d_model. Those of both sides are."),
+        wrong("one encoder layer again and again", RIGHT.but(
+                  ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)"), STACK,
+              """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
+              new one each time."""),
         wrong("one decoder layer again and again", RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-              """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the
-              same one. Make a new one each time."""),
+              """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
+              new one each time."""),
         wrong("one layer of each kind again and again", RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
                   DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-              """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer] * N
-              repeats the same one. Make a new one each time."""),
-        wrong("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(DECODER, DECODER.replace("nn.ModuleList([", "list([")), STACK,
-              "A Python list hides its layers from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows them."),
+              """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer] * N repeats the same one.
+              Make a new one each time."""),
+        wrong("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
+                  DECODER, DECODER.replace("nn.ModuleList([", "list([")), STACK,
+              """A Python list hides its layers from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows
+              them."""),
         wrong("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
               "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. nn.ModuleList shows them."),
         wrong("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
-              "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the softmax itself.", quotes=first_number),
+              "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the softmax itself."),
         wrong("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are.", quotes=first_number),
-        wrong("no last norms", RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            self.after_decoder".replace("            ", "        "),
-                  "nn.Identity()\n        self.after_decoder").but("self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.Identity()"), PLACEMENT,
-              """In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. Yours have
-              none."""),
-        wrong("one last norm", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.Identity()"), PLACEMENT,
+              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+        wrong("no last norms", RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            self.after_decoder".replace(
+                  "            ", "        "),
+                  "nn.Identity()\n        self.after_decoder").but(
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.Identity()"), PLACEMENT,
+              "In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. Yours have none."),
+        wrong("one last norm", RIGHT.but(
+                  "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.Identity()"), PLACEMENT,
               "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. One is missing, or was made and never used."),
-        wrong("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
-                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
+        wrong("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
               "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
-        wrong("one norm for both stacks", RIGHT.but("self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = self.after_encoder"), PLACEMENT,
+        wrong("one norm for both stacks", RIGHT.but(
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = self.after_encoder"), PLACEMENT,
               "One last norm serves encoder and decoder. Each stack has its own."),
         wrong("the source's mask not given to the decoder", RIGHT.but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
-              "The decoder reads the source's pads: appending pads to the source changed your logits. Its second attention needs the source's mask too.", quotes=first_number),
-        wrong("pads of the source seen", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
-              "The source's pads are seen everywhere: appending pads to the source changed your logits. Encoder and second attention need its mask.", quotes=first_number),
+              """The decoder reads the source's pads: appending pads to the source changed your logits. Its second attention needs the source's mask
+              too."""),
+        wrong("pads of the source seen", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but(
+                  "layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
+              "The source's pads are seen everywhere: appending pads to the source changed your logits. Encoder and second attention need its mask."),
         wrong("pads seen in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)"), THREE,
-              "In the encoder the source's pads are seen: its attention needs the source's mask.", quotes=first_number),
+              "In the encoder the source's pads are seen: its attention needs the source's mask."),
         wrong("no causal mask", RIGHT.without(CAUSAL), THREE,
-              "The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first attention needs the causal mask.", quotes=first_number),
-        wrong("causal in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
-              "The encoder reads the source through a causal mask. The source is there whole: its words see each other in both directions.", quotes=first_number),
+              """The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first attention needs the causal
+              mask."""),
+        wrong("causal in the encoder", RIGHT.but(
+                  "x = layer(x, seen)", "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
+              "The encoder reads the source through a causal mask. The source is there whole: its words see each other in both directions."),
         wrong("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
-              "Every word sees the one after it: the causal mask is open by one place.", quotes=first_number),
+              "Every word sees the one after it: the causal mask is open by one place."),
         wrong("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
               """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves out its diagonal.
-              torch.triu marks the diagonal too, unless it is told to begin one place later.""", quotes=first_number),
-        wrong("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but("shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
-              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the
-              diagonal too, unless it is told to begin one place later.""", quotes=first_number),
+              torch.triu marks the diagonal too, unless it is told to begin one place later."""),
+        wrong("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
+                  "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
+              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the diagonal too, unless it
+              is told to begin one place later."""),
         wrong("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
-              """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys
-              and values from what the encoder made of the source.""", quotes=first_number),
+              """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys and values from
+              what the encoder made of the source."""),
         wrong("pad is always 0", RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
               "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
         wrong("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
               "The source's mask is True at its pads. True = may attend: it is True at real words."),
         wrong("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
-              "With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all three be the same parameter: a copy is equal once and then goes its own way."),
+              """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all three be the same parameter: a
+              copy is equal once and then goes its own way."""),
         wrong("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
-              "With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has to be the same parameter as well."),
+              """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has to be the same parameter as
+              well."""),
         wrong("always tied", RIGHT.but(TYING, TIED_OUTPUT), ENDS,
               "Target and output share a table though cfg.tie_embeddings is off: then each has its own."),
         wrong("an output bias", RIGHT.but("cfg.target_vocabulary, bias=False)", "cfg.target_vocabulary)"), ENDS,
@@ -280,8 +299,9 @@ EXERCISE = Exercise(
               "The decoder was given cfg.encoder_layers layers. It has cfg.decoder_layers."),
         wrong("one layer each", RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
               "There is one layer of each kind. The config says how many: cfg.encoder_layers and cfg.decoder_layers."),
-        wrong("post-norm whatever the config says", RIGHT.but("self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
-              "The layers are post-norm whatever cfg.norm_first says. Hand it on to them.", quotes=first_number),
+        wrong("post-norm whatever the config says", RIGHT.but(
+                  "self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
+              "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
         wrong("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
               "Logits of the last word alone came back. Training needs them for every word: (B, Tt, V)."),
         wrong("the target shifted inside", RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
@@ -293,15 +313,18 @@ EXERCISE = Exercise(
         wrong("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
               "Two things came back. forward returns the logits alone."),
         wrong("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
-              "In training the embedded words are not dropped. Dropout is put on words and positions together, as well as on what every sub-layer says."),
-        wrong("sentences exchanged", RIGHT.but("memory, seen = self.encode(src)", "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
+              """In training the embedded words are not dropped. Dropout is put on words and positions together, as well as on what every sub-layer
+              says."""),
+        wrong("sentences exchanged", RIGHT.but(
+                  "memory, seen = self.encode(src)", "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
               "Source and target are exchanged: the first argument is read, the second is being written."),
         wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE,
-              "The machine is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=first_number),
+              "Your machine's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
-              "The machine is built right, but its feed-forward networks have no ReLU (09.2).", quotes=first_number),
-        wrong("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but("norm(x + self.drop(said(x)))", "norm(self.drop(said(x)))"), WHOLE,
-              "The machine is built right, but its layers have no residuals (09.3).", quotes=first_number),
+              "Your machine's feed-forward networks have no ReLU (09.2)."),
+        wrong("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(
+                  "norm(x + self.drop(said(x)))", "norm(self.drop(said(x)))"), WHOLE,
+              "Your machine's layers have no residuals (09.3)."),
         *usual_mistakes(RIGHT, detached=WHOLE, float32=WHOLE, squeezed=WHOLE),
     ),
     right=(
@@ -310,7 +333,8 @@ EXERCISE = Exercise(
               "self.output = None if cfg.tie_embeddings else nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)").but(
               TYING, "if cfg.tie_embeddings:\n            self.source = self.target").but(
               LAST, "return y @ self.target.weight.T if self.output is None else self.output(y)")),
-        right("positions kept in a buffer, last norms always made", RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg", '''self.drop = nn.Dropout(cfg.dropout)
+        right("positions kept in a buffer, last norms always made", RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg",
+                  '''self.drop = nn.Dropout(cfg.dropout)
         self.register_buffer("places", positions(cfg.max_length, cfg.d_model), persistent=False)
         if cfg''').but(PLACES, "x = x + self.places[: ids.shape[1]]").but(
               "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(

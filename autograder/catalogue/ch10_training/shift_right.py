@@ -92,6 +92,9 @@ EXERCISE = Exercise(
         wrong("rolled over the batch, bos in front", formula("shift_right(labels, bos)",
                   "torch.cat([torch.full_like(labels[:, :1], bos), labels.roll(1, dims=0)[:, :-1]], dim=1)"), SHIFT,
               "Each sentence got the words of another: the batch was rolled. Nothing moves from one sentence to the next.", quotes=ids_of_the_first),
+        wrong("rolled over the batch, bos written in", RIGHT.but(REST, "labels.roll(1, dims=0)[:, 1:]"), SHIFT,
+              """Axis 0 is the batch: each sentence got the words of another one, and in its own row nothing moved. The words move along
+              axis 1.""", quotes=ids_of_the_first),
         wrong("bos 1 written in", RIGHT.but(FIRST, "torch.ones_like(labels[:, :1])"), SHIFT,
               "A 1 stands in front whatever bos is. The id to begin with is the second argument.", quotes=ids_of_the_first),
         wrong("a zero in front", RIGHT.but(FIRST, "torch.zeros_like(labels[:, :1])"), SHIFT,

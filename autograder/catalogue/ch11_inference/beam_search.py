@@ -84,8 +84,10 @@ def long_enough(found: list, arguments: Any) -> bool:
 
 
 def best(evidence: Evidence) -> str:
-    """The best hypothesis, as it is and as it should be."""
+    """The best hypothesis, as it is and as it should be; nothing where others alone are off."""
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
+    if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
+        return ""
     return f"Your best is {ids_as_text(got)} with {number(score)}; it should be {ids_as_text(wanted)} with {number(right_score)}."
 
 
@@ -121,7 +123,7 @@ TOTAL, START = "total + log_p", "live = [([bos], 0.0)]"
 
 EXERCISE = Exercise(
     id="beam-search", number="11.3", difficulty=3, minutes=45, visible_points=2, hidden_points=7,
-    reference=beam_search, reads=where_all_agree, section=BEAM, seconds=40.0,
+    reference=beam_search, reads=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
     omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
            "precision": "sums of a few logarithms differ in no digit that counts",
            "repeated items": "what is handed over is a function and numbers"},
@@ -142,82 +144,84 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("probabilities added", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
-              "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add the logarithms as they "
-              "come.", quotes=best),
+              "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add the logarithms as they come."),
         wrong("probabilities multiplied", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
                   TOTAL, "total * log_p").but(START, "live = [([bos], 1.0)]"), LENGTH,
-              "Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum of the logarithms, and "
-              "divide that by the length.", quotes=best),
+              """Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum of the logarithms, and
+              divide that by the length."""),
         wrong("finished hypotheses extended", RIGHT.but(DROPS, "if ids[-1] == eos and step == max_len - 1:").but(
                   POOL, "pool = finished + live"), FINISHED,
-              "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never extended.", quotes=best),
-        wrong("finished ones kept, and extended too", RIGHT.but("finished.append((ids, total))\n", "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
-              "A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by words after its end, and "
-              "takes a place from others."),
+              "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never extended."),
+        wrong("finished ones kept, and extended too", RIGHT.but(
+                  "finished.append((ids, total))\n", "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
+              """A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by words after its end, and
+              takes a place from others."""),
         wrong("no division by the length", RIGHT.but(SCORED, "scored = list(pool)"), LENGTH,
-              "alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller. Divide by the length to the "
-              "power of alpha.", quotes=best),
-        wrong("ranked without the division", RIGHT.without(SORT_END).but(POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
-              "The scores are divided, but the order is that of the sums before. Sort by the score that you return.", quotes=best),
+              """alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller. Divide by the length to the
+              power of alpha."""),
+        wrong("ranked without the division", RIGHT.without(SORT_END).but(
+                  POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
+              "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
         wrong("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
-              "The sums were multiplied by the length, so long sentences are punished twice. Divide.", quotes=best),
+              "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
         wrong("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
-              "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean.", quotes=best),
+              "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean."),
         wrong("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"), LENGTH,
-              "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length.", quotes=best),
+              "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length."),
         wrong("another penalty", RIGHT.but("(len(ids) - 1) ** alpha", "((5 + len(ids) - 1) / 6) ** alpha"), LENGTH,
-              "The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper (Wu et al. 2016). Here it is the "
-              "length itself.", quotes=best),
+              """The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper (Wu et al. 2016). Here it is
+              the length itself."""),
         wrong("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
-              "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power of alpha.", quotes=best),
+              "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power of alpha."),
         wrong("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
-              "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1.", quotes=best),
+              "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
         wrong("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
-              "bos was counted as a word. It was given, not generated: the length counts the tokens after it, eos among them.", quotes=best),
+              "bos was counted as a word. It was given, not generated: the length counts the tokens after it, eos among them."),
         wrong("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
-              "eos was not counted. It is generated like a word, with a probability of its own: the length counts all tokens after bos.", quotes=best),
+              "eos was not counted. It is generated like a word, with a probability of its own: the length counts all tokens after bos."),
         wrong("divided at every step", RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
-              "The sum was divided by the length at every step, so early words count less and less. Add up to the end, and divide once.",
-              quotes=best),
+              "The sum was divided by the length at every step, so early words count less and less. Add up to the end, and divide once."),
         wrong("k copies of bos", RIGHT.but(START, "live = [([bos], 0.0)] * k"), BEAM,
-              "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. Begin with one.", quotes=best),
-        wrong("the best of each beam", RIGHT.but("for token, log_p in enumerate(row):", "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"), BEAM,
-              "Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations and most are never looked at. "
-              "All continuations of all hypotheses compete.", quotes=best),
+              "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. Begin with one."),
+        wrong("the best of each beam", RIGHT.but(
+                  "for token, log_p in enumerate(row):",
+                  "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"), BEAM,
+              """Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations and most are never looked at.
+              All continuations of all hypotheses compete."""),
         wrong("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
-              "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k.", quotes=best),
+              "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
         wrong("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
-              "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search is greedy.", quotes=best),
+              "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search is greedy."),
         wrong("the least probable kept", RIGHT.but(SORT, "candidates.sort(key=lambda one: one[1])"), BEAM,
-              "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is the one nearest to 0.", quotes=best),
+              "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is the one nearest to 0."),
         wrong("the worst first", RIGHT.but(SORT_END, "scored.sort(key=lambda one: one[1])"), FINISHED,
-              "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0.", quotes=best),
+              "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0."),
         wrong("not sorted at the end", RIGHT.without(SORT_END), FINISHED,
-              "The hypotheses came in the order in which they ended. Best score first.", quotes=best),
+              "The hypotheses came in the order in which they ended. Best score first."),
         wrong("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
-              "The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until none is left to extend, or k "
-              "have ended.", quotes=best),
+              """The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until none is left to extend, or k
+              have ended."""),
         wrong("only the likeliest may end", RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
                   "            else:\n                live", "            elif ids[-1] != eos:\n                live"), FINISHED,
-              "A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown away. Each of the k that ends "
-              "in eos is finished."),
+              """A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown away. Each of the k that ends in
+              eos is finished."""),
         wrong("finished ones thrown away", RIGHT.but("finished.append((ids, total))", "pass"), FINISHED,
-              "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score.", quotes=best),
+              "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score."),
         wrong("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
               "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
         wrong("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
-              "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended.", quotes=best),
+              "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
         wrong("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
-              "Only the last word's probability counts with you. Add it to the sum of the words before.", quotes=best),
+              "Only the last word's probability counts with you. Add it to the sum of the words before."),
         wrong("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
-              "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*.", quotes=best),
+              "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*."),
         wrong("scores without their sign", RIGHT.but("total / (len(ids)", "-total / (len(ids)"), FINISHED,
-              "Your scores are positive. A sum of logarithms of probabilities is negative: return it so, and the best is the one nearest to 0.",
-              quotes=best),
-        wrong("eos left out of the result", RIGHT.but("return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"), FINISHED,
-              "eos is missing at the end. The ids go from bos to eos, both among them.", quotes=best),
+              "Your scores are positive. A sum of logarithms of probabilities is negative: return it so, and the best is the one nearest to 0."),
+        wrong("eos left out of the result", RIGHT.but(
+                  "return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"), FINISHED,
+              "eos is missing at the end. The ids go from bos to eos, both among them."),
         wrong("bos left out of the result", RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
-              "bos is missing in front. The ids go from bos to eos, both among them.", quotes=best),
+              "bos is missing in front. The ids go from bos to eos, both among them."),
         wrong("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
               "One pair came back. A list of pairs is wanted, also where it holds only one."),
         wrong("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
@@ -235,9 +239,10 @@ EXERCISE = Exercise(
         wrong("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
               "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
         wrong("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"), BEAM,
-              "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front.", quotes=best),
-        wrong("a word of another hypothesis", RIGHT.but("for (ids, total), row in zip(live, log_probs.tolist()):", "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
-              "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i.", quotes=best),
+              "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),
+        wrong("a word of another hypothesis", RIGHT.but(
+                  "for (ids, total), row in zip(live, log_probs.tolist()):", "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
+              "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i."),
     ),
     right=(
         right("lists", RIGHT),

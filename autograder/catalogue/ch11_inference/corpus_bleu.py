@@ -131,7 +131,7 @@ EACH = """
 
 EXERCISE = Exercise(
     id="corpus-bleu", number="11.5", difficulty=2, minutes=25, visible_points=1, hidden_points=3,
-    reference=corpus_bleu, section=BLEU, forbidden=("sacrebleu", "nltk", "torchtext", "torchmetrics"),
+    reference=corpus_bleu, section=BLEU, quotes=score, forbidden=("sacrebleu", "nltk", "torchtext", "torchmetrics"),
     omits={"precision": "counts of words are small"},
     probes=(
         visible("the cat sat on mat", pair("the cat sat on mat", "the cat sat on the mat")),
@@ -147,95 +147,98 @@ EXERCISE = Exercise(
         second_call(corpus, 12, -1),
     ),
     wrong=(
-        wrong("pairs of words at most", RIGHT.but("range(1, 5)", "range(1, 3)").but("[0] * 4, [0] * 4", "[0] * 2, [0] * 2").but("totals)) / 4", "totals)) / 2"), BLEU,
-              "Only words and pairs were counted. BLEU counts n-grams of 1, 2, 3 and 4 tokens, and takes the mean of all four.", quotes=score),
+        wrong("pairs of words at most", RIGHT.but("range(1, 5)", "range(1, 3)").but("[0] * 4, [0] * 4", "[0] * 2, [0] * 2").but(
+                  "totals)) / 4", "totals)) / 2"), BLEU,
+              "Only words and pairs were counted. BLEU counts n-grams of 1, 2, 3 and 4 tokens, and takes the mean of all four."),
         wrong("a mean over sentences", answer(EACH.replace("MEAN", "sum(one(h, r) for h, r in zip(hyps, refs)) / len(hyps)")), BLEU,
-              "A score was computed for each sentence, and their mean taken. Corpus BLEU adds up matches and counts over *all* sentences first, "
-              "and divides once.", quotes=score),
+              """A score was computed for each sentence, and their mean taken. Corpus BLEU adds up matches and counts over *all* sentences first, and
+              divides once."""),
         wrong("a mean over sentences by their length", answer(EACH.replace(
                   "MEAN", "sum(one(h, r) * len(h) for h, r in zip(hyps, refs)) / sum(len(h) for h in hyps)")), BLEU,
-              "A score was computed for each sentence, and a mean taken that is weighted by length. Add up matches and counts over all sentences "
-              "first, and divide once.", quotes=score),
+              """A score was computed for each sentence, and a mean taken that is weighted by length. Add up matches and counts over all sentences
+              first, and divide once."""),
         wrong("not clipped", RIGHT.but(CLIP, "sum(count for gram, count in have.items() if gram in want)"), CLIPPED,
-              "A word of the reference was counted as often as the translation repeats it: 'the the the' scored 3 of 3. It counts at most as often as "
-              "the *reference* has it.", quotes=score),
+              """A word of the reference was counted as often as the translation repeats it: 'the the the' scored 3 of 3. It counts at most as often
+              as the *reference* has it."""),
         wrong("every n-gram once", RIGHT.but(CLIP, "len(have.keys() & want.keys())").but("sum(have.values())", "len(have)"), CLIPPED,
-              "Each n-gram was counted once, however often it stands there (a set forgets how often). 'the' that is twice in both counts twice.", quotes=score),
+              "Each n-gram was counted once, however often it stands there (a set forgets how often). 'the' that is twice in both counts twice."),
         wrong("matches once, counts all", RIGHT.but(CLIP, "len(have.keys() & want.keys())"), CLIPPED,
-              "Matches were counted once for each n-gram, while the counts below hold them all. 'the' that is twice in both matches twice.", quotes=score),
+              "Matches were counted once for each n-gram, while the counts below hold them all. 'the' that is twice in both matches twice."),
         wrong("divided by the reference's n-grams", RIGHT.but("totals[n - 1] += sum(have.values())", "totals[n - 1] += sum(want.values())"), BLEU,
-              "The matches were divided by the n-grams of the *reference*, which is recall. BLEU's precisions divide by those of the translation, and "
-              "leave what is missing to the brevity penalty.", quotes=score),
+              """The matches were divided by the n-grams of the *reference*, which is recall. BLEU's precisions divide by those of the translation,
+              and leave what is missing to the brevity penalty."""),
         wrong("no brevity penalty", RIGHT.but(PENALTY, "penalty = 1.0"), BREVITY,
-              "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity penalty.", quotes=score),
+              "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity penalty."),
         wrong("the penalty reversed", RIGHT.but("1 - r / c", "1 - c / r"), BREVITY,
-              "The brevity penalty is the wrong way round: long translations are punished and short ones are not.", quotes=score),
+              "The brevity penalty is the wrong way round: long translations are punished and short ones are not."),
         wrong("the quotient in the exponent reversed", RIGHT.but(PENALTY, "penalty = 1.0 if c >= r else math.exp(1 - c / r)"), BREVITY,
-              "A translation that is too short was rewarded: with r and c exchanged in the exponent, the penalty is above 1. It is never more than 1.",
-              quotes=score),
+              """A translation that is too short was rewarded: with r and c exchanged in the exponent, the penalty is above 1. It is never more than
+              1."""),
         wrong("a reward for length", RIGHT.but("min(0.0, 1 - r / c)", "1 - r / c"), BREVITY,
-              "A translation that is longer than its reference was rewarded: the penalty was above 1. It is never more than 1; what is too long costs "
-              "precision already.", quotes=score),
+              """A translation that is longer than its reference was rewarded: the penalty was above 1. It is never more than 1; what is too long
+              costs precision already."""),
         wrong("the quotient as penalty", RIGHT.but(PENALTY, "penalty = min(1.0, c / r)"), BREVITY,
-              "The quotient of the lengths itself was taken as the penalty. It is exp(1 - r/c) where the translation is shorter.", quotes=score),
+              "The quotient of the lengths itself was taken as the penalty. It is exp(1 - r/c) where the translation is shorter."),
         wrong("a penalty for each sentence", RIGHT.but(PENALTY,
                   "penalty = sum(math.exp(min(0.0, 1 - len(y) / len(x))) for x, y in zip(hyps, refs)) / len(hyps)"), BREVITY,
-              "The brevity penalty was computed for each sentence. It compares the lengths of the two whole texts, so a short sentence may be made up "
-              "for by a long one."),
+              """The brevity penalty was computed for each sentence. It compares the lengths of the two whole texts, so a short sentence may be made
+              up for by a long one."""),
         wrong("arithmetic mean", RIGHT.but(MEAN, "log_mean = math.log(sum(m / t for m, t in zip(matches, totals)) / 4)"), BLEU,
-              "The four precisions were averaged as they are. BLEU takes the geometric mean, the fourth root of their product, so that one that is "
-              "near 0 pulls the whole down.", quotes=score),
+              """The four precisions were averaged as they are. BLEU takes the geometric mean, the fourth root of their product, so that one that is
+              near 0 pulls the whole down."""),
         wrong("the product without a root", RIGHT.but("totals)) / 4", "totals))"), BLEU,
-              "The four precisions were multiplied, and no fourth root taken.", quotes=score),
+              "The four precisions were multiplied, and no fourth root taken."),
         wrong("all lengths in one fraction", RIGHT.but(MEAN, "log_mean = math.log(sum(matches) / sum(totals))"), BLEU,
-              "Matches of all four lengths were added up before dividing. Each length has a precision of its own; their geometric mean counts.", quotes=score),
+              "Matches of all four lengths were added up before dividing. Each length has a precision of its own; their geometric mean counts."),
         wrong("from 0 to 1", RIGHT.but("return 100 * penalty", "return penalty"), BLEU,
-              "Your score lies between 0 and 1. Here it is given in hundredths, 0 to 100.", quotes=score),
+              "Your score lies between 0 and 1. Here it is given in hundredths, 0 to 100."),
         wrong("only single words", RIGHT.but("range(1, 5)", "range(1, 2)").but("[0] * 4, [0] * 4", "[0], [0]").but("totals)) / 4", "totals))"), BLEU,
-              "Only single words were counted. Their order shows in pairs, triples and fours.", quotes=score),
-        wrong("up to three", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but("totals)) / 4", "totals)) / 3"), BLEU,
-              "n-grams of one to three words were counted; range ends before its second number. BLEU goes up to four.", quotes=score),
+              "Only single words were counted. Their order shows in pairs, triples and fours."),
+        wrong("up to three", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but(
+                  "totals)) / 4", "totals)) / 3"), BLEU,
+              "n-grams of one to three words were counted; range ends before its second number. BLEU goes up to four."),
         wrong("up to three, and a fourth root", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3"), BLEU,
-              "n-grams of one to three words were counted (range ends before its second number), and the fourth root taken of three factors.",
-              quotes=score),
+              "n-grams of one to three words were counted (range ends before its second number), and the fourth root taken of three factors."),
         wrong("pieces at the end counted", RIGHT.but("len(hyp) - n + 1)", "len(hyp))").but("len(ref) - n + 1)", "len(ref))"), BLEU,
-              "The ends of sentences were counted as n-grams of every length, though fewer than n words are left there. A sentence of T words has "
-              "T - n + 1 of them.", quotes=score),
+              """The ends of sentences were counted as n-grams of every length, though fewer than n words are left there. A sentence of T words has T
+              - n + 1 of them."""),
         wrong("from two on", RIGHT.but("range(1, 5)", "range(2, 5)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but("matches[n - 1]", "matches[n - 2]").but(
                   "totals[n - 1]", "totals[n - 2]").but("totals)) / 4", "totals)) / 3"), BLEU,
-              "n-grams of two to four words were counted. Single words belong to it.", quotes=score),
+              "n-grams of two to four words were counted. Single words belong to it."),
         wrong("only fours", RIGHT.but("range(1, 5)", "range(4, 5)").but("[0] * 4, [0] * 4", "[0], [0]").but("matches[n - 1]", "matches[0]").but(
                   "totals[n - 1]", "totals[0]").but("totals)) / 4", "totals))"), BLEU,
-              "Only fours were counted. BLEU is the geometric mean of the precisions of one to four words.", quotes=score),
+              "Only fours were counted. BLEU is the geometric mean of the precisions of one to four words."),
         wrong("the last n-gram forgotten", RIGHT.but("len(hyp) - n + 1)", "len(hyp) - n)").but("len(ref) - n + 1)", "len(ref) - n)"), BLEU,
-              "The last n-gram of every sentence was left out: a sentence of T words has T - n + 1 of them.", quotes=score),
+              "The last n-gram of every sentence was left out: a sentence of T words has T - n + 1 of them."),
         wrong("n-grams across sentences", RIGHT.but("matches, totals = [0] * 4, [0] * 4", """
                   c, r = sum(len(hyp) for hyp in hyps), sum(len(ref) for ref in refs)
                   hyps, refs = [[word for line in hyps for word in line]], [[word for line in refs for word in line]]
                   matches, totals = [0] * 4, [0] * 4"""), BLEU,
-              "The sentences were joined to one text, so n-grams reach over their ends, and a word of one sentence matches that of another. Count sentence "
-              "by sentence, and add up.", quotes=score),
+              """The sentences were joined to one text, so n-grams reach over their ends, and a word of one sentence matches that of another. Count
+              sentence by sentence, and add up."""),
         wrong("matches anywhere in the corpus", RIGHT.but("want = Counter(tuple(ref[i:i + n]) for i in range(len(ref) - n + 1))",
                   "want = Counter(tuple(other[i:i + n]) for other in refs for i in range(len(other) - n + 1))"), BLEU,
-              "A translation's n-grams were looked for in *all* references. Each has its own.", quotes=score),
-        wrong("words as sets of letters", RIGHT.but("tuple(hyp[i:i + n])", "frozenset(hyp[i:i + n])").but("tuple(ref[i:i + n])", "frozenset(ref[i:i + n])"), BLEU,
-              "The words of an n-gram were compared without their order ('on the' and 'the on' are two pairs).", quotes=score),
+              "A translation's n-grams were looked for in *all* references. Each has its own."),
+        wrong("words as sets of letters", RIGHT.but("tuple(hyp[i:i + n])", "frozenset(hyp[i:i + n])").but(
+                  "tuple(ref[i:i + n])", "frozenset(ref[i:i + n])"), BLEU,
+              "The words of an n-gram were compared without their order ('on the' and 'the on' are two pairs)."),
         wrong("stops at a precision of 0", RIGHT.but(NONE, "if False:"), BLEU,
               "Your code stops where a precision is 0: there is no logarithm of 0. The geometric mean is then 0."),
-        wrong("a precision of 0 left out", RIGHT.but(NONE, "if False:").but("for m, t in zip(matches, totals)) / 4", "for m, t in zip(matches, totals) if m) / 4"), BLEU,
+        wrong("a precision of 0 left out", RIGHT.but(NONE, "if False:").but(
+                  "for m, t in zip(matches, totals)) / 4", "for m, t in zip(matches, totals) if m) / 4"), BLEU,
               "Where no n-gram of a length agrees, that length was left out. Without smoothing the score is then 0."),
         wrong("a precision of 0 smoothed", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m or 1e-9) / t)"), BLEU,
-              "A small number took the place of a precision of 0. That is smoothing, and its signature has to say so; here there is none: the score "
-              "is 0."),
+              """A small number took the place of a precision of 0. That is smoothing, and its signature has to say so; here there is none: the score
+              is 0."""),
         wrong("one added to every count", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
-              "One was added to every count. That is smoothing; here there is none.", quotes=score),
+              "One was added to every count. That is smoothing; here there is none."),
         wrong("references and translations exchanged", RIGHT.but("zip(hyps, refs):", "zip(refs, hyps):").but("for hyp in hyps)", "for hyp in refs)").but(
                   "for ref in refs)", "for ref in hyps)"), BLEU,
-              "Translations and references are exchanged: the first argument holds the translations.", quotes=score),
+              "Translations and references are exchanged: the first argument holds the translations."),
         wrong("rounded", RIGHT.but("return 100 * penalty * math.exp(log_mean)", "return round(100 * penalty * math.exp(log_mean), 1)"), BLEU,
-              "The score was rounded. Return it as it comes; whoever prints it rounds.", quotes=score),
+              "The score was rounded. Return it as it comes; whoever prints it rounds."),
         wrong("base-ten logarithms", RIGHT.but("math.log(m", "math.log10(m"), BLEU,
-              "The logarithms have base 10 and the exponential base e, so they do not undo each other.", quotes=score),
+              "The logarithms have base 10 and the exponential base e, so they do not undo each other."),
     ),
     right=(
         right("counters", RIGHT),

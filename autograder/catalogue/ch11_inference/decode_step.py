@@ -103,7 +103,7 @@ SAYS_CHUNKS = "c is 1 for a step, and more when several words come at once"
 
 EXERCISE = Exercise(
     id="decode-step", number="11.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,
-    reference=decode_step, reads=in_any_order, gives=(2,), section=CACHE,
+    reference=decode_step, reads=in_any_order, gives=(2,), section=CACHE, quotes=first_logits,
     omits={"precision": "the small model computes in float32"},
     probes=(
         visible("the first word, with an empty cache", step, 2, 0, 1),
@@ -118,88 +118,84 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
-              "Each new word was given the place 0, as if a sentence began with it. The t words in the cache come before: the first new one "
-              "stands at place t.", quotes=first_logits),
+              """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come before: the first new one stands
+              at place t."""),
         wrong("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
-              "Your places are one too high. Places count from 0: after t words the next one stands at place t.", quotes=first_logits),
+              "Your places are one too high. Places count from 0: after t words the next one stands at place t."),
         wrong("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
-              "Your places are one too low: the new word got that of the last one in the cache. After t words the next one stands at place t.",
-              quotes=first_logits),
+              "Your places are one too low: the new word got that of the last one in the cache. After t words the next one stands at place t."),
         wrong("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
-              "All new words got the place t. Of several at once, the second stands at t + 1, and so on.", quotes=first_logits),
+              "All new words got the place t. Of several at once, the second stands at t + 1, and so on."),
         wrong("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
-              "All new words got the place of the last of them. They stand at t, t + 1, and so on.", quotes=first_logits),
+              "All new words got the place of the last of them. They stand at t, t + 1, and so on."),
         wrong("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
                   MASK, "mask = torch.ones(c, t, dtype=torch.bool)").but(HIDE, "pass").but(
                   MIXED, "mixed = torch.softmax(scores, dim=-1) @ V").after(REST, """
                       K = torch.cat([K, layer.key(x)], dim=1)
                       V = torch.cat([V, layer.value(x)], dim=1)
                   """), CACHE,
-              "Attention came before the new keys and values were appended, so a word cannot see itself, and the first one sees nobody. And what "
-              "was appended then was made of the layer's result. Append first, then attend."),
+              """Attention came before the new keys and values were appended, so a word cannot see itself, and the first one sees nobody. And what was
+              appended then was made of the layer's result. Append first, then attend."""),
         wrong("attends before it appends", RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
                   "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V", "dim=-1) @ V_old"), CACHE,
-              "The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself, and the first one sees "
-              "nobody. Append first, then attend."),
+              """The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself, and the first one sees
+              nobody. Append first, then attend."""),
         wrong("the cache not asked, and no mask", RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
                   HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V", "dim=-1) @ v").but(
                   GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
-              "The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores are computed with all "
-              "keys, old and new, under a mask that is closed for what comes later.",
-              quotes=first_logits),
+              """The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores are computed with all keys,
+              old and new, under a mask that is closed for what comes later."""),
         wrong("keys of the embedding in every layer", RIGHT.but(
                   "x = model.embed(y_t, torch.arange(t, t + c))", "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
                   "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
-              "Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads, which is what the layer before "
-              "it left.", quotes=first_logits),
+              """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads, which is what the layer before
+              it left."""),
         wrong("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
               "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and may look at itself."),
         wrong("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
-              "The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so it goes unnoticed there). "
-              "Row i stands at place t + i, and may look at itself.", quotes=first_logits),
+              """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so it goes unnoticed there). Row
+              i stands at place t + i, and may look at itself."""),
         wrong("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
-              "New values stand in front and new keys behind, so each key has the value of another word. Both at the same end.",
-              quotes=first_logits),
+              "New values stand in front and new keys behind, so each key has the value of another word. Both at the same end."),
         wrong("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
                   "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK, "mask = torch.ones(c, c, dtype=torch.bool).tril()"), CACHE,
               "The new keys and values took the place of the old ones. A cache grows: append to what is there.", quotes=kept_words),
         wrong("the cache handed back as it was", RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], cache"), CACHE,
-              "The logits are right, but the cache came back as it was, without the new words: the next step would know nothing of them.",
+              """The logits are right, but the cache came back as it was, without the new words: the next step would know nothing of them.""",
               quotes=kept_words),
         wrong("only the new ones in the cache", RIGHT.but(GROWN, "grown.append((K[:, t:], V[:, t:], cross))"), CACHE,
-              "The logits are right, but of all keys and values only the new ones came back. The next step needs those before as well.",
+              """The logits are right, but of all keys and values only the new ones came back. The next step needs those before as well.""",
               quotes=kept_words),
         wrong("keys in front, values behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]"), CACHE,
-              "New keys stand in front and new values behind, so each key has the value of another word. Both at the same end.",
-              quotes=first_logits),
-        wrong("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but("[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
-              "New keys and values were put in front of the old ones. For one word that is as good, but the mask of several counts on the order "
-              "of the sentence: the columns of your newest words are not where it closes them.", quotes=first_logits),
+              "New keys stand in front and new values behind, so each key has the value of another word. Both at the same end."),
+        wrong("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
+                  "[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
+              """New keys and values were put in front of the old ones. For one word that is as good, but the mask of several counts on the order of
+              the sentence: the columns of your newest words are not where it closes them."""),
         wrong("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
-              "The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at place t + i, so its row of "
-              "ones is longer by t.", quotes=first_logits),
+              """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at place t + i, so its row of
+              ones is longer by t."""),
         wrong("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
-              "Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that is closed for what comes "
-              "later.", quotes=first_logits),
-        wrong("only the newest words looked at", RIGHT.but(MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
-              "The new words look at each other alone; the columns of the cache are closed.", quotes=first_logits),
+              """Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that is closed for what comes
+              later."""),
+        wrong("only the newest words looked at", RIGHT.but(
+                  MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
+              "The new words look at each other alone; the columns of the cache are closed."),
         wrong("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
               "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody gives NaN."),
         wrong("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
-              "The division by the root of d_k is missing, so the shares are sharper than those of the model that was trained.",
-              quotes=first_logits),
+              "The division by the root of d_k is missing, so the shares are sharper than those of the model that was trained."),
         wrong("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
-              "The scores were divided by d_k itself, not by its root.", quotes=first_logits),
+              "The scores were divided by d_k itself, not by its root."),
         wrong("divided by the root of the number of words", RIGHT.but("K.shape[-1]", "K.shape[1]"), CACHE,
-              "The scores were divided by the root of the number of words in the cache. It is the width of a key, d_k, that makes them large.",
-              quotes=first_logits),
+              "The scores were divided by the root of the number of words in the cache. It is the width of a key, d_k, that makes them large."),
         wrong("softmax over the new words", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
-              "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis.", quotes=first_logits),
+              "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis."),
         wrong("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
-              "The scores themselves mixed the values. The softmax between is missing.", quotes=first_logits),
+              "The scores themselves mixed the values. The softmax between is missing."),
         wrong("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
-              "Of several words you returned the logits of the first. What comes next is said at the *last*.", quotes=first_logits),
+              "Of several words you returned the logits of the first. What comes next is said at the *last*."),
         wrong("logits of all new words", RIGHT.but("[:, -1], grown", ", grown"), CHUNKS,
               "Logits of every new word came back, (B, c, V). Those of the last one are wanted, (B, V)."),
         wrong("only the logits", RIGHT.but("[:, -1], grown", "[:, -1]"), CACHE,
@@ -209,20 +205,21 @@ EXERCISE = Exercise(
         wrong("the source's keys forgotten", RIGHT.but(GROWN, "grown.append((K, V))"), CACHE,
               "The cache came back without the keys and values of the source, its third part. They never change, but the next step needs them too."),
         wrong("the first layer's cache for all", RIGHT.but("zip(model.layers, cache)", "zip(model.layers, [cache[0]] * len(cache))"), CACHE,
-              "All layers used the keys and values of layer 0. Each layer has its own.", quotes=first_logits),
-        wrong("the last layer's cache for all", RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], [grown[-1]] * len(grown)"), CACHE,
-              "The cache that came back has one layer's keys and values for all layers. Each layer has its own.", quotes=first_logits),
-        wrong("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but("model.head(x)", "model.head(x_last)"), CACHE,
-              "Each layer was given the embedding. A layer works on what the one before it has made.", quotes=first_logits),
+              "All layers used the keys and values of layer 0. Each layer has its own."),
+        wrong("the last layer's cache for all", RIGHT.but(
+                  "return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], [grown[-1]] * len(grown)"), CACHE,
+              "The cache that came back has one layer's keys and values for all layers. Each layer has its own."),
+        wrong("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
+                  "model.head(x)", "model.head(x_last)"), CACHE,
+              "Each layer was given the embedding. A layer works on what the one before it has made."),
         wrong("the rest of the layer left out", RIGHT.but(REST, "x = mixed"), CACHE,
-              "What follows attention in a layer was left out: the sum, the norms, the look at the source, feed-forward. `layer.rest` has it all.",
-              quotes=first_logits),
+              "What follows attention in a layer was left out: the sum, the norms, the look at the source, feed-forward. `layer.rest` has it all."),
         wrong("the head left out", RIGHT.but("model.head(x)[:, -1]", "x[:, -1]"), CACHE,
               "Vectors of width D came back. The model's head makes logits over the vocabulary of them."),
         wrong("values for keys", RIGHT.but("[V, layer.value(x)]", "[V, layer.key(x)]"), CACHE,
-              "The new word's key was appended to the values. A key is matched, a value is mixed: each layer computes both.", quotes=first_logits),
+              "The new word's key was appended to the values. A key is matched, a value is mixed: each layer computes both."),
         wrong("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
-              "The new word asked with its key. What asks is the query.", quotes=first_logits),
+              "The new word asked with its key. What asks is the query."),
     ),
     right=(
         right("appended by cat", RIGHT),

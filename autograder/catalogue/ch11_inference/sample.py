@@ -122,7 +122,7 @@ def among(rows: int) -> dict:
 
 EXERCISE = Exercise(
     id="sample", number="11.2", difficulty=3, minutes=35, visible_points=1, hidden_points=5,
-    reference=sample, reads=how_often, section=SAMPLE, seconds=40.0,
+    reference=sample, reads=how_often, section=SAMPLE, quotes=first_kind, seconds=40.0,
     probes=(
         visible("20,000 draws, top_p = 0.55", in_order(), **among(MANY)),
         visible("tau = 0.5", draws, FEWER, 0.5, **among(FEWER)),
@@ -144,91 +144,92 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
-              """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing is left to draw
-              from. Ask what the *likelier* ones reach without it.""", quotes=first_kind),
+              """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing is left to draw from. Ask
+              what the *likelier* ones reach without it."""),
         wrong("the token that crosses p left out, but for the first", RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
                   "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)", "ordered[:, 0] = shares.max(dim=-1).values"), NUCLEUS,
-              """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept reaches p, so the
-              one that crosses it stays.""", quotes=first_kind),
-        wrong("one token more than p", RIGHT.but(CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"), NUCLEUS,
-              "One token too many was kept: p had been crossed already by the one before.", quotes=first_kind),
+              """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept reaches p, so the one that
+              crosses it stays."""),
+        wrong("one token more than p", RIGHT.but(
+                  CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"), NUCLEUS,
+              "One token too many was kept: p had been crossed already by the one before."),
         wrong("not put back in order", RIGHT.but(BACK, "shares = ordered"), NUCLEUS,
-              """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put the shares back to
-              the tokens that they belong to.""", quotes=first_kind),
+              """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put the shares back to the tokens
+              that they belong to."""),
         wrong("put back the wrong way", RIGHT.but(BACK, "shares = ordered.gather(1, order)"), NUCLEUS,
-              """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it sorts a second time;
-              writing by it (or sorting `order` itself) undoes the sorting.""", quotes=first_kind),
+              """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it sorts a second time; writing by
+              it (or sorting `order` itself) undoes the sorting."""),
         wrong("sorted from the least", RIGHT.but("descending=True", "descending=False"), NUCLEUS,
-              "The shares were added up from the smallest: the unlikely tokens stayed, and the likely ones were cut off.", quotes=first_kind),
+              "The shares were added up from the smallest: the unlikely tokens stayed, and the likely ones were cut off."),
         wrong("not sorted at all", RIGHT.but(SORTED, "ordered, order = shares, torch.arange(shares.shape[-1]).expand(shares.shape)"), NUCLEUS,
-              """The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the likeliest: sort
-              first.""", quotes=first_kind),
+              "The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the likeliest: sort first."),
         wrong("a threshold for each token", RIGHT.but(CROSSES, "ordered < 1 - top_p"), NUCLEUS,
-              "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach *together*.", quotes=first_kind),
+              "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach *together*."),
         wrong("top_p not used", RIGHT.but("if top_p is not None:", "if False:"), NUCLEUS,
-              "top_p has no effect: tokens of the tail are drawn.", quotes=first_kind),
+              "top_p has no effect: tokens of the tail are drawn."),
         wrong("left out, but not shared out anew", RIGHT.but(DRAWN, INVERSE), NUCLEUS,
-              """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum belongs to no token.
-              Divide by the sum of what is left."""),
+              """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum belongs to no token. Divide by
+              the sum of what is left."""),
         wrong("the gap goes to the last token", RIGHT.but(DRAWN, INVERSE).but("return drawn.squeeze(1)",
                   "return drawn.squeeze(1).clamp(max=shares.shape[-1] - 1)"), NUCLEUS,
-              """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls into it goes
-              there. Divide by the sum of what is left.""", quotes=first_kind),
+              """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls into it goes there. Divide
+              by the sum of what is left."""),
         wrong("top_p before top_k", RIGHT.but("if top_k is not None:", "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
                   BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
-              """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out anew first, so the
-              likeliest token may reach p alone."""),
+              """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out anew first, so the likeliest
+              token may reach p alone."""),
         wrong("tau after the filters", RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"), TEMPERATURE,
-              """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p with fewer tokens:
-              first tau, then the filters."""),
+              """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p with fewer tokens: first tau,
+              then the filters."""),
         wrong("tau on the shares", RIGHT.without(HOT).but(SHARED, "shares = torch.softmax(logits, dim=-1) / tau"), TEMPERATURE,
-              """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It is the *logits*, before
-              the softmax, that a temperature divides.""", quotes=first_kind),
+              """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It is the *logits*, before the
+              softmax, that a temperature divides."""),
         wrong("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), TEMPERATURE,
-              "Small tau made your shares flatter, and large tau sharper: divide by it.", quotes=first_kind),
+              "Small tau made your shares flatter, and large tau sharper: divide by it."),
         wrong("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE,
-              "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_kind),
+              "tau works too weakly: the logits were divided by its root. Divide by tau itself."),
         wrong("tau = 0 divides", RIGHT.but(ZERO, "if False:"), TEMPERATURE,
               "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
         wrong("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"), TEMPERATURE,
-              """With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes
-              everything.""", shows=lambda evidence: evidence.arguments[1] == 0),
+              """With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything.""",
+              shows=lambda evidence: evidence.arguments[1] == 0),
         wrong("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
-              "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share.", quotes=first_kind),
+              "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share."),
         wrong("all tokens alike", RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
-              "All tokens that are left come equally often. A likely one comes more often, by its share.", quotes=first_kind),
+              "All tokens that are left come equally often. A likely one comes more often, by its share."),
         wrong("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
-              "You drew by the logits themselves. Shares come out of the softmax.", quotes=first_kind),
+              "You drew by the logits themselves. Shares come out of the softmax."),
         wrong("one number for all rows", RIGHT.but(DRAWN, """
                   u = torch.rand((), generator=g)
                   drawn = (shares.cumsum(dim=-1) / shares.sum(dim=-1, keepdim=True) < u).sum(dim=-1, keepdim=True).clamp(max=shares.shape[-1] - 1)
-              """), SAMPLE, "One random number decided for all rows, so equal rows got equal tokens. Each row draws for itself.",
+              """), SAMPLE,
+              """One random number decided for all rows, so equal rows got equal tokens. Each row draws for itself.""",
               shows=lambda evidence: isinstance(evidence.got, tuple) and bool((evidence.got[0] == 1).any(dim=1).all())
               and not bool((evidence.expected[0] == 1).any(dim=1).all())),
-        wrong("the first row's shares for all", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), SAMPLE,
-              "All rows were drawn by the shares of row 0. Each row has its own.", quotes=first_kind),
+        wrong("the first row's shares for all", RIGHT.but(
+                  DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), SAMPLE,
+              "All rows were drawn by the shares of row 0. Each row has its own."),
         wrong("another generator", RIGHT.but(", generator=g", ""), SAMPLE,
-              """The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the
-              same g."""),
+              "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the same g."),
         wrong("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"), SAMPLE,
-              """The generator g was not used: yours is made anew at each call with the same seed, so every call draws the same. Draw from
-              g."""),
+              "The generator g was not used: yours is made anew at each call with the same seed, so every call draws the same. Draw from g."),
         wrong("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), SAMPLE,
-              """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call left it: draw from it,
-              and leave its seed alone."""),
+              """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call left it: draw from it, and
+              leave its seed alone."""),
         wrong("top_k not used", RIGHT.but("if top_k is not None:", "if False:"), NUCLEUS,
               "top_k has no effect: tokens beyond the likeliest k are drawn."),
-        wrong("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS, "One token more than top_k was kept."),
+        wrong("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS,
+              "One token more than top_k was kept."),
         wrong("one fewer than top_k", RIGHT.but("logits < weakest", "logits <= weakest").but("kept = min", "kept = 0 + min").but(
                   "(logits <= weakest", "(logits <= weakest) & (logits < logits.amax(dim=-1, keepdim=True)"), NUCLEUS,
               "The last of the top_k tokens was left out: the weakest that is kept equals the threshold, so it is not below it."),
-        wrong("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but("logits < weakest", "logits > weakest"), NUCLEUS,
+        wrong("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but(
+                  "logits < weakest", "logits > weakest"), NUCLEUS,
               "The k *un*likeliest tokens were kept."),
         wrong("top_k by the first row", RIGHT.but("values[:, -1:]", "values[:1, -1:]"), NUCLEUS,
               "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
         wrong("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,
-              """What top_k leaves out got the logit 0, and exp(0) is 1: it is drawn all the same. Only minus infinity becomes a share of
-              exactly 0."""),
+              "What top_k leaves out got the logit 0, and exp(0) is 1: it is drawn all the same. Only minus infinity becomes a share of exactly 0."),
         wrong("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
               "Your code stops where top_k is more than there are tokens. Then all of them stay."),
         wrong("an axis too many", RIGHT.but("drawn.squeeze(1)", "drawn"), SAMPLE,
@@ -236,8 +237,8 @@ EXERCISE = Exercise(
         wrong("all axes of size 1 squeezed", RIGHT.but("drawn.squeeze(1)", "drawn.squeeze()"), SAMPLE,
               "With a batch of one row the axis of the batch vanished: squeeze() removes every axis of size 1. Name the axis."),
         wrong("single precision", RIGHT.but(HOT, "logits = logits.float() / tau"), SAMPLE,
-              """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become one number
-              there, and two tokens one share."""),
+              """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become one number there, and two
+              tokens one share."""),
         wrong("exponential without care", RIGHT.but("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"), SAMPLE,
               "Large logits became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the largest first."),
         in_place("logits", RIGHT.but(HOT, "logits /= tau"), TEMPERATURE),

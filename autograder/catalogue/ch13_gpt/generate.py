@@ -140,7 +140,7 @@ GROWN, MODE, LOOP = "ids = torch.cat([ids, new], dim=1)", "model.train(training)
 
 EXERCISE = Exercise(
     id="generate", number="13.4", difficulty=2, minutes=25, visible_points=1, hidden_points=3,
-    reference=generate, reads=what_was_written, stage="writing", section=GENERATE, seconds=40.0,
+    reference=generate, reads=what_was_written, stage="writing", section=GENERATE, quotes=written, seconds=40.0,
     omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
     probes=(
         visible("5 tokens, all in the context", told, 2, 3, 5, 9),
@@ -162,13 +162,13 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
-              "Your code shows the model all that has been written, and once that is more than `context` tokens, the model has no position left for them. Show it the "
-              "last `context` tokens alone; the text itself keeps growing."),
+              """Your code shows the model all that has been written, and once that is more than `context` tokens, the model has no position left for
+              them. Show it the last `context` tokens alone; the text itself keeps growing."""),
         wrong("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
-              "The model is shown the *first* tokens of the text, again and again, so from some place on it says the same. What it goes on from is the end: the last "
-              "`context` tokens.", quotes=written),
+              """The model is shown the *first* tokens of the text, again and again, so from some place on it says the same. What it goes on from is
+              the end: the last `context` tokens."""),
         wrong("one token too few shown", RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
-              "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them.", quotes=written),
+              "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them."),
         wrong("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
               "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds k tokens."),
         wrong("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
@@ -176,71 +176,78 @@ EXERCISE = Exercise(
         wrong("the last tokens returned", RIGHT.but("return ids", "return ids[:, -context:]"), WINDOW,
               "You returned the last `context` tokens. The whole text is wanted, from the first token of the prompt on."),
         wrong("the context emptied when it is full", RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
-              "When the context is full you begin it anew, and the model forgets all at once. It moves on by one token in every step, so that it is always as full as "
-              "it can be.", quotes=written),
+              """When the context is full you begin it anew, and the model forgets all at once. It moves on by one token in every step, so that it is
+              always as full as it can be."""),
         wrong("the beginning dropped in halves", RIGHT.but(SEEN, "seen = ids if ids.shape[1] <= context else ids[:, -max(context // 2, 1):]"), WINDOW,
-              "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` tokens in every step.", quotes=written),
+              "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` tokens in every step."),
         wrong("the prompt alone shown", RIGHT.but(LOOP, f"prompt = ids\n    {LOOP}").but("ids[:, -context:]", "prompt[:, -context:]"), GENERATE,
-              "In every step the model is shown the prompt alone, so it says the same token again. It has to read what it has written itself.", quotes=written),
+              "In every step the model is shown the prompt alone, so it says the same token again. It has to read what it has written itself."),
         wrong("only the last token shown", RIGHT.but("ids[:, -context:]", "ids[:, -1:]"), GENERATE,
-              "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as far as the context reaches.", quotes=written),
-        wrong("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but("ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
-              "The prompt is not shown to the model any more, but for its last token. It remembers nothing between calls: show it prompt and answer together.", quotes=written),
+              "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as far as the context reaches."),
+        wrong("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but(
+                  "ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
+              """The prompt is not shown to the model any more, but for its last token. It remembers nothing between calls: show it prompt and answer
+              together."""),
         wrong("the first position asked", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, 0]"), GENERATE,
-              "The first position was asked. It scores what follows the *first* token that is shown; what comes next stands at the last position.", quotes=written),
+              "The first position was asked. It scores what follows the *first* token that is shown; what comes next stands at the last position."),
         wrong("the position before the last", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, max(seen.shape[1] - 2, 0)]"), GENERATE,
-              "The position before the last was asked: it scores the token that stands there already. What comes next is scored at the *last* position.", quotes=written),
+              """The position before the last was asked: it scores the token that stands there already. What comes next is scored at the *last*
+              position."""),
         wrong("the mean of all positions", RIGHT.but("model(seen)[:, -1]", "model(seen).mean(dim=1)"), GENERATE,
-              "The scores of all positions were averaged. Each position scores what follows its own token; what comes next is scored at the last one.", quotes=written),
+              """The scores of all positions were averaged. Each position scores what follows its own token; what comes next is scored at the last
+              one."""),
         wrong("the prompt lost", RIGHT.but(LOOP, f"T0 = ids.shape[1]\n    {LOOP}").but("return ids", "return ids[:, T0:]"), GENERATE,
-              "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n).", quotes=sizes),
+              "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n)."),
         wrong("new tokens in front", RIGHT.but("[ids, new]", "[new, ids]"), GENERATE,
-              "New tokens were put in front of the text. It grows at its end.", quotes=written),
+              "New tokens were put in front of the text. It grows at its end."),
         wrong("one token too few", RIGHT.but("range(n)", "range(n - 1)"), GENERATE,
-              "One token is missing. n counts the tokens that are written, so there are n steps, whatever the prompt is.", quotes=sizes),
+              "One token is missing. n counts the tokens that are written, so there are n steps, whatever the prompt is."),
         wrong("one token too many", RIGHT.but("range(n)", "range(n + 1)"), GENERATE,
-              "One token too many was written. n counts the tokens that are written.", quotes=sizes),
+              "One token too many was written. n counts the tokens that are written."),
         wrong("n tokens in all", RIGHT.but("range(n)", "range(max(n - ids.shape[1], 0))"), GENERATE,
-              "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + n in all.", quotes=sizes),
+              "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + n in all."),
         wrong("at least one token", RIGHT.but("range(n)", "range(max(n, 1))"), GENERATE,
               "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
         wrong("tau = 0 divides", RIGHT.but("tau == 0", "False"), GENERATE,
               "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
         wrong("the least likely token", RIGHT.but("logits.argmax", "logits.argmin"), GENERATE,
-              "With tau = 0 the smallest logit was chosen, the least likely token.", quotes=written),
+              "With tau = 0 the smallest logit was chosen, the least likely token."),
         wrong("the largest of the whole batch", RIGHT.but(GREEDY, "new = (logits.argmax() % logits.shape[-1]).expand(len(ids), 1)"), GENERATE,
-              "With tau = 0 all rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself, along the last "
-              "axis.", quotes=written),
+              """With tau = 0 all rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself,
+              along the last axis."""),
         wrong("over the batch", RIGHT.but(GREEDY, "new = logits.argmax(dim=0)[:len(ids), None]"), GENERATE,
-              "With tau = 0 the largest was looked for along axis 0, the rows. Which *token* is likeliest runs along the last axis.", quotes=written),
+              "With tau = 0 the largest was looked for along axis 0, the rows. Which *token* is likeliest runs along the last axis."),
         wrong("the first row's token for all", RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
-              "All rows got the token of row 0. Each prompt has a continuation of its own.", quotes=written),
+              "All rows got the token of row 0. Each prompt has a continuation of its own."),
         wrong("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), GENERATE,
               "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.", quotes=first_shares),
         wrong("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
-              "tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares afterwards changes nothing: all alike.)", quotes=first_shares),
+              """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares afterwards changes nothing: all
+              alike.)""", quotes=first_shares),
         wrong("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE,
               "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
         wrong("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
               "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.", quotes=first_shares),
         wrong("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
-              "You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share. Shares come out of the softmax."),
+              """You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share. Shares come out of the
+              softmax."""),
         wrong("softmax over the batch", RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
-              "The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other prompts. It runs over the vocabulary, the last axis.",
-              quotes=first_shares),
+              """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other prompts. It runs over the
+              vocabulary, the last axis.""", quotes=first_shares),
         wrong("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"), GENERATE,
-              "All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the logits *before* tau divides them makes them nearly alike too: tau "
-              "divides the logits as they are.)", quotes=first_shares),
-        wrong("the first row's shares for all", RIGHT.but(DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), GENERATE,
+              """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the logits *before* tau divides them
+              makes them nearly alike too: tau divides the logits as they are.)""", quotes=first_shares),
+        wrong("the first row's shares for all", RIGHT.but(
+                  DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), GENERATE,
               "All rows were drawn by the shares of row 0. Each has its own.", quotes=first_shares),
         wrong("another generator", RIGHT.but(", generator=g", ""), GENERATE,
-              "The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them by giving you the same "
-              "g: draw from it."),
+              """The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them
+              by giving you the same g: draw from it."""),
         wrong("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"), GENERATE,
               "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
         wrong("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
-              "The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other tokens than it knows. "
-              "Evaluation mode first."),
+              """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other tokens than
+              it knows. Evaluation mode first."""),
         wrong("left in evaluation mode", RIGHT.without(MODE), GENERATE,
               "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
         wrong("always put in training mode", RIGHT.but(MODE, "model.train()"), GENERATE,
@@ -250,19 +257,19 @@ EXERCISE = Exercise(
         wrong("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids", "return ids.float()"), GENERATE,
               "Your ids are floats. They are whole numbers, long, as the prompt is."),
         wrong("only the first prompt", RIGHT.but("model.eval()", "model.eval()\n    ids = ids[:1]"), GENERATE,
-              "Only one row came back. Every prompt of the batch is continued.", quotes=sizes),
+              "Only one row came back. Every prompt of the batch is continued."),
         wrong("the logits as well", RIGHT.but("return ids", "return ids, logits"), GENERATE,
               "Two things came back. The ids alone are wanted."),
         wrong("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"), GENERATE,
-              "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything.", quotes=written),
+              "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything."),
         wrong("stops at an end", RIGHT.after(GROWN, "if bool((new == 2).all()):\n    break"), GENERATE,
-              "Your text ended before n tokens were written: when all rows had written some token, you stopped. A GPT's tokens are what the vocabulary says, and "
-              "here no end is looked for."),
+              """Your text ended before n tokens were written: when all rows had written some token, you stopped. A GPT's tokens are what the
+              vocabulary says, and here no end is looked for."""),
         wrong("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
               "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         wrong("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
-              "In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*, by its share. If one random "
-              "number decides for all rows: each row draws for itself.", quotes=first_shares, shows=always_one),
+              """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*,
+              by its share. If one random number decides for all rows: each row draws for itself.""", quotes=first_shares, shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     right=(
@@ -342,7 +349,8 @@ EXERCISE = Exercise(
     hints=(
         "what is the model shown in step 7, and where among its rows stands what comes next? What does a step with tau = 0 not do?",
         "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for each row, (B, 1), behind ids.",
-        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a draw by softmax(logits / tau) with g; append; "
+        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a draw by softmax(logits / tau) "
+        "with g; append; "
         "at the end the mode as it was.",
     ),
 )  # fmt: skip

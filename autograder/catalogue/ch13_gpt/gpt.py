@@ -117,7 +117,7 @@ HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.hea
 
 EXERCISE = Exercise(
     id="gpt", number="13.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
-    reference=GPT, roles=parts, reads=of_any_bend, section=MODEL, forbidden=LIBRARY,
+    reference=GPT, roles=parts, reads=of_any_bend, section=MODEL, quotes=first_number, forbidden=LIBRARY,
     probes=(
         visible("2 texts of 5 tokens", inputs, 2, 5),
         visible("as many tokens as there are positions", inputs, 2, 9),
@@ -135,52 +135,58 @@ EXERCISE = Exercise(
     omits={"precision": "ids go in, which are small whole numbers"},
     wrong=(
         wrong("the head not tied", RIGHT.but(TIED, "pass"), MODEL,
-              "The head has a table of its own. In a GPT one table does both: its row for a token is added when the token is read, and compared with the stream "
-              "when it is guessed. Let both be one parameter; a copy is equal once and then goes its own way."),
+              """The head has a table of its own. In a GPT one table does both: its row for a token is added when the token is read, and compared with
+              the stream when it is guessed. Let both be one parameter; a copy is equal once and then goes its own way."""),
         wrong("the head not tied, with a bias", RIGHT.but(TIED, "pass").but("vocabulary, bias=False)", "vocabulary)"), MODEL,
-              "The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the same parameter, and nothing is added to "
-              "the scores."),
+              """The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the same parameter, and nothing is
+              added to the scores."""),
         wrong("a bias in the tied head", RIGHT.but("vocabulary, bias=False)", "vocabulary)"), MODEL,
               "The head is tied, but it adds a bias to the scores: one number a token that the table does not have. There is none here."),
         wrong("no learned positions", RIGHT.without(PLACED), MODEL,
-              "No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter 07 are not meant here: a GPT learns its "
-              "positions, in a table with max_length rows, one for each place."),
+              """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter 07 are not meant here: a GPT
+              learns its positions, in a table with max_length rows, one for each place."""),
         wrong("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
-              "The rows of the table of positions were looked up and not added, so all orders of a text look alike. What enters the first block is token plus position.",
-              quotes=first_number),
+              """The rows of the table of positions were looked up and not added, so all orders of a text look alike. What enters the first block is
+              token plus position."""),
         wrong("a position too many", RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
               "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
         wrong("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
-              "Your positions begin at 1. The first token stands at place 0.", quotes=first_number),
+              "Your positions begin at 1. The first token stands at place 0."),
         wrong("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
-              "Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be. The first token stands at place 0.", quotes=first_number),
+              """Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be. The first token stands at
+              place 0."""),
         wrong("positions backwards", RIGHT.but("torch.arange(T)", "torch.arange(T - 1, -1, -1)"), MODEL,
-              "Your positions count backwards, so a token's position changes with every token that comes. The first token stands at place 0.", quotes=first_number),
+              "Your positions count backwards, so a token's position changes with every token that comes. The first token stands at place 0."),
         wrong("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
-              "All tokens got the position of the first one, so their order is lost.", quotes=first_number),
+              "All tokens got the position of the first one, so their order is lost."),
         wrong("positions looked up by the ids", RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
-              "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, 1, 2 and so on.", quotes=first_number),
+              "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, 1, 2 and so on."),
         wrong("tokens times the root of d_model", RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
-              "The tokens were multiplied by the root of d_model, as in chapter 09. GPT does not: its positions are learned, and find a size that fits.", quotes=first_number),
+              """The tokens were multiplied by the root of d_model, as in chapter 09. GPT does not: its positions are learned, and find a size that
+              fits."""),
         wrong("scores divided by the root of d_model", RIGHT.but(LAST, "return self.head(x) * self.tokens.embedding_dim ** -0.5"), MODEL,
-              "The scores were divided by the root of d_model, as some models with a tied head do. Here they are the products with the table as they are.", quotes=first_number),
+              """The scores were divided by the root of d_model, as some models with a tied head do. Here they are the products with the table as they
+              are."""),
         wrong("no last norm", RIGHT.without(NORMED), MODEL,
-              "The last norm is missing: each block normalizes what it reads and not what it writes, so the stream has grown when the head meets it. One norm "
-              "stands between the last block and the head."),
+              """The last norm is missing: each block normalizes what it reads and not what it writes, so the stream has grown when the head meets it.
+              One norm stands between the last block and the head."""),
         wrong("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
-              "The model's own norm stands before the blocks. It belongs after the last one, between the stream and the head.", quotes=first_number),
+              "The model's own norm stands before the blocks. It belongs after the last one, between the stream and the head."),
         wrong("a norm after every block", RIGHT.but(LOOP, "x = self.norm(block(x))").without(NORMED), MODEL,
               "The last norm was applied after every block. The stream is left alone between blocks; it is normalized once, after the last one."),
-        wrong("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
+        wrong("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
+                  "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
                   "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP, "x = norm(block(x))").without(NORMED), MODEL,
               "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after the last one."),
-        wrong("a norm for the embedding", RIGHT.but("self.norm = nn.LayerNorm(d_model)", "self.norm, self.first = nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
+        wrong("a norm for the embedding", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
+                  "self.norm, self.first = nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
                   DROPPED, "x = self.drop(self.first(x))"), MODEL,
-              "There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands after the last block: no others."),
+              """There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands after the last block: no
+              others."""),
         wrong("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
-              "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself.", quotes=first_number),
+              "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself."),
         wrong("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are.", quotes=first_number),
+              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
         wrong("the last token alone", RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL,
               "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who generates looks at the last."),
         wrong("the last token alone, with its axis", RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL,
@@ -194,72 +200,85 @@ EXERCISE = Exercise(
         wrong("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
               "Two things came back, as where a model computes its loss as well. forward returns the logits alone."),
         wrong("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), WINDOW,
-              "A text that is longer than the table of positions stops your model with another error than the one that is asked for, perhaps the table's own. Say it "
-              "yourself: a ValueError, which names how many tokens are allowed."),
-        wrong("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but("self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
-              "A text that is longer than the table of positions stops your model with an error about shapes. Say it yourself: a ValueError, which names "
-              "how many tokens are allowed."),
+              """A text that is longer than the table of positions stops your model with another error than the one that is asked for, perhaps the
+              table's own. Say it yourself: a ValueError, which names how many tokens are allowed."""),
+        wrong("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
+                  "self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
+              """A text that is longer than the table of positions stops your model with an error about shapes. Say it yourself: a ValueError, which
+              names how many tokens are allowed."""),
         wrong("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), WINDOW,
-              "For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what can never happen, and vanish under python -O."),
+              """For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what can never happen, and vanish
+              under python -O."""),
         wrong("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), WINDOW,
               "For a text that is too long another kind of error came. A ValueError is asked for."),
         wrong("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), WINDOW,
-              "A text with exactly as many tokens as there are positions was refused. There is a position for each of them: only more than max_length are too many."),
+              """A text with exactly as many tokens as there are positions was refused. There is a position for each of them: only more than
+              max_length are too many."""),
         wrong("one token too many allowed", RIGHT.but("T > self.max_length", "T > self.max_length + 1"), WINDOW,
               "One token more than there are positions is let through, and the table has no row for it."),
         wrong("what is too long cut off in front", RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
-              "Of a text that is too long you silently read the last tokens, and a row is missing for each of the others. The model raises a ValueError; whoever "
-              "generates decides what to show it (13.4)."),
+              """Of a text that is too long you silently read the last tokens, and a row is missing for each of the others. The model raises a
+              ValueError; whoever generates decides what to show it (13.4)."""),
         wrong("what is too long cut off behind", RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
-              "Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever generates decides what to show it (13.4)."),
+              """Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever generates decides what to show it
+              (13.4)."""),
         wrong("positions that begin anew", RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
-              "Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one place. The table ends there, and a ValueError says so."),
-        wrong("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
+              """Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one place. The table ends there, and
+              a ValueError says so."""),
+        wrong("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but(
+                  "torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
               "Beyond the table all your tokens stand at the last place. The table ends there, and a ValueError says so."),
         wrong("one block again and again", RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
-              "Your blocks are one object: however many there are, they have one set of parameters. [block] * layers repeats the same one. Make a new one each time."),
+              """Your blocks are one object: however many there are, they have one set of parameters. [block] * layers repeats the same one. Make a
+              new one each time."""),
         wrong("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), BLOCKS,
-              "A Python list hides its blocks from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows them."),
+              """A Python list hides its blocks from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows
+              them."""),
         wrong("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
               "There is one block. `layers` says how many there are."),
         wrong("a block too many", RIGHT.but("range(layers)", "range(layers + 1)"), BLOCKS,
               "There is one block too many. `layers` says how many there are."),
         wrong("no causal mask", RIGHT.without(HIDE), BLOCKS,
-              "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that it is to guess.", quotes=first_number),
+              "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that it is to guess."),
         wrong("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
-              "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess.", quotes=first_number),
+              "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess."),
         wrong("a mask of the last length", RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
                   "open_ = torch.ones(5, 5, dtype=torch.bool).tril()"), BLOCKS,
               "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, or cut it to them."),
         wrong("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
-              "The model is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=first_number),
+              "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("scores divided by the wrong root", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
-              "The model is built right, but its attention divides the scores by the root of d_model. Each head's queries have d_model / h numbers: it is their root "
-              "(chapter 06).", quotes=first_number),
-        wrong("post-norm blocks", RIGHT.but("seen = self.norm1(x)\n        x = x + self.drop(self.attention(seen))\n        seen = self.norm2(x)\n        x = x + self.drop(self.think(seen))",
-                  "x = self.norm1(x + self.drop(self.attention(x)))\n        x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
-              "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2).", quotes=first_number),
+              """Your model's attention divides the scores by the root of d_model. Each head's queries have d_model / h numbers:
+              it is their root (chapter 06)."""),
+        wrong("post-norm blocks", RIGHT.without("seen = self.norm1(x)").without("seen = self.norm2(x)").but(
+                  "x = x + self.drop(self.attention(seen))", "x = self.norm1(x + self.drop(self.attention(x)))").but(
+                  "x = x + self.drop(self.think(seen))", "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
+              "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2)."),
         wrong("no residual", RIGHT.but("x = x + self.drop(self.attention(seen))", "x = self.drop(self.attention(seen))").but(
                   "x = x + self.drop(self.think(seen))", "x = self.drop(self.think(seen))"), BLOCKS,
-              "The blocks have no residuals: what a sub-layer says replaced the stream (13.2).", quotes=first_number),
+              "The blocks have no residuals: what a sub-layer says replaced the stream (13.2)."),
         wrong("shown a token twice", RIGHT.but(LOOP, "x = block(x) + x"), BLOCKS,
-              "You added x to what a block returns. A block has its residual inside: what it returns is the stream already.", quotes=first_number),
+              "You added x to what a block returns. A block has its residual inside: what it returns is the stream already."),
         wrong("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-              "In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU, perhaps. Near 0 "
-              "they differ."),
+              """In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU,
+              perhaps. Near 0 they differ."""),
         wrong("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
-              "The model is built right, but there is nothing between the two maps of its feed-forward networks (13.2).", quotes=first_number),
+              "There is nothing between the two maps of your feed-forward networks (13.2)."),
         wrong("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
-              "In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well as on what every sub-layer says."),
+              """In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well as on what every sub-layer
+              says."""),
         wrong("positions not dropped", RIGHT.but(f"{PLACED}\n        {DROPPED}", f"{DROPPED}\n        {PLACED}"), MODEL,
               "In training the positions are not dropped: dropout came before they were added. It is put on the sum of both."),
         wrong("no dropout in the blocks", RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
               "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
         wrong("ids shifted inside", RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
-              "You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to token t, and scores the one after it.", quotes=first_number),
-        wrong("d_ff and max_length exchanged", RIGHT.but("h, layers, d_ff, max_length, dropout=0.0):", "h, layers, max_length, d_ff, dropout=0.0):"), MODEL,
+              """You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to token t, and scores the one
+              after it."""),
+        wrong("d_ff and max_length exchanged", RIGHT.but(
+                  "h, layers, d_ff, max_length, dropout=0.0):", "h, layers, max_length, d_ff, dropout=0.0):"), MODEL,
               "d_ff and max_length are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
-        wrong("h and layers exchanged", RIGHT.but("d_model, h, layers, d_ff, max_length, dropout=0.0):", "d_model, layers, h, d_ff, max_length, dropout=0.0):"), MODEL,
+        wrong("h and layers exchanged", RIGHT.but(
+                  "d_model, h, layers, d_ff, max_length, dropout=0.0):", "d_model, layers, h, d_ff, max_length, dropout=0.0):"), MODEL,
               "h and layers are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
         *usual_mistakes(RIGHT, detached=MODEL, float32=MODEL, squeezed=MODEL),
     ),
@@ -268,7 +287,8 @@ EXERCISE = Exercise(
         right("scores by the table itself, positions a bare parameter", RIGHT.but(TABLE, "self.places = nn.Parameter(torch.zeros(1, max_length, d_model))").but(
               HEAD, "pass").without(TIED).but(PLACED, "x = x + self.places[:, :T]").but(LAST, "return x @ self.tokens.weight.T")),
         right("tied from the other side, ReLUs", RIGHT.but(TIED, "self.tokens.weight = self.head.weight").but("F.gelu(", "torch.relu(")),
-        right("F.linear, blocks in a Sequential, made in another order", RIGHT.but(HEAD, "pass").without(TIED).but(LAST, "return F.linear(x, self.tokens.weight)").but(
+        right("F.linear, blocks in a Sequential, made in another order", RIGHT.but(HEAD, "pass").without(TIED).but(LAST,
+                  "return F.linear(x, self.tokens.weight)").but(
               STACK, "self.stack = nn.Sequential(*(GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)))").but(
               "for block in self.blocks:\n            x = block(x)", "x = self.stack(x)").but("self.tokens = nn.Embedding(vocabulary, d_model)", "pass").but(
               "self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model)\n        self.tokens = nn.Embedding(vocabulary, d_model)")),
@@ -341,7 +361,8 @@ EXERCISE = Exercise(
         "which two tables meet at the bottom, and which one of them comes back at the top? What happens to a text that has no position left?",
         "ids (B, T): rows of the token table plus the first T rows of the position table, (B, T, D); through the blocks (B, T, D); last norm; times the token "
         "table, (B, T, vocabulary).",
-        "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in turn; the last norm; scores with the token "
+        "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in turn; the last norm; scores "
+        "with the token "
         "table, turned so that (D) meets (D).",
     ),
 )  # fmt: skip

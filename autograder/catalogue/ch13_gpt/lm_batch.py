@@ -207,7 +207,7 @@ SLICES = answer("""
 
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
-    reference=lm_batch, reads=what_they_are, section=BATCH,
+    reference=lm_batch, reads=what_they_are, section=BATCH, quotes=both,
     omits={
         "precision": "ids are small whole numbers, which are copied",
         "a batch of one": "B is a number, and one of the probes asks for 1",
@@ -227,90 +227,96 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
-              "y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to "
-              "say stands one place later.", quotes=both),
+              """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to say stands
+              one place later."""),
         wrong("y two tokens later", RIGHT.but(LATER, "y = ids[(places + 2).clamp(max=len(ids) - 1)]"), BATCH,
-              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted.", quotes=both),
+              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted."),
         wrong("y one token earlier", RIGHT.but(LATER, "y = ids[(places - 1).clamp(min=0)]"), BATCH,
-              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later.", quotes=both),
+              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later."),
         wrong("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
-              "x and y are exchanged: first comes what the model is shown, then the same window one token later.", quotes=both),
+              "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
         wrong("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
-              "The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the "
-              "text, one place further on.", quotes=both),
+              """The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the
+              text, one place further on."""),
         wrong("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
-              "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the text one place further on.", quotes=both),
+              "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the text one place further on."),
         wrong("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
-              "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text that goes on by 1.", quotes=both),
+              "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text that goes on by 1."),
         wrong("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
               "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, T), as x is."),
         wrong("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
               "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         wrong("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
-              "The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, "
-              "and not out of x.", quotes=both),
+              """The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, and not
+              out of x."""),
         wrong("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
               "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one follows the window."),
         wrong("both cut from a window of T", RIGHT.but(BOTH, "return x[:, :-1], x[:, 1:]"), BATCH,
-              "x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of "
-              "the text."),
-        wrong("y drawn for itself", RIGHT.but(LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
-              "y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken from another row. One draw decides for both.",
-              quotes=both, shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
+              """x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of the
+              text."""),
+        wrong("y drawn for itself", RIGHT.but(
+                  LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
+              """y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken from another row. One draw
+              decides for both.""", shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
         wrong("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
               "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
         wrong("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
               "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for every row.", quotes=counted),
         wrong("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
-              "All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row has a draw of its own.",
+              """All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row has a draw of its own.""",
               quotes=counted, shows=one_place),
         wrong("one window after another", RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
-              "Each row's window begins at the same distance from that of the row before, so the rows of a batch always lie alike. Where a window "
-              "begins is drawn for *every* row.", shows=same_distance),
+              """Each row's window begins at the same distance from that of the row before, so the rows of a batch always lie alike. Where a window
+              begins is drawn for *every* row.""", quotes=None, shows=same_distance),
         wrong("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
-              "The places were sorted after they were drawn: the first row always lies near the beginning of the text. Each row's window is "
-              "drawn by itself and stays in its row.", shows=in_order),
+              """The places were sorted after they were drawn: the first row always lies near the beginning of the text. Each row's window is drawn by
+              itself and stays in its row.""", quotes=None, shows=in_order),
         wrong("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
-              "No window came twice, so there were not enough for B rows. Every row draws among all windows, also those that others have "
-              "drawn: that is *with replacement*."),
+              """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those that others have drawn: that
+              is *with replacement*."""),
         wrong("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
-              "The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches "
-              "one token further than x. An upper end such as that of range or torch.randint is itself left out.", quotes=counted),
+              """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
+              token further than x. An upper end such as that of range or torch.randint is itself left out.""", quotes=counted),
+        wrong("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"), BATCH,
+              "No window begins at place 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on up to N - T - 1.", quotes=counted),
         wrong("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
-              "Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.", quotes=counted),
+              """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.""",
+              quotes=counted),
         wrong("the last window comes only where it is the only one", RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
-              "The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches "
-              "one token further than x.", quotes=counted, shows=last_is_missing),
+              """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
+              token further than x.""", quotes=counted, shows=last_is_missing),
         wrong("some windows never come", RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
-              "At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T - 1.", quotes=counted, shows=some_are_missing),
+              """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T - 1.""",
+              quotes=counted, shows=some_are_missing),
         wrong("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
-              "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1, "
-              "since y reaches one token further than x."),
+              """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
+              since y reaches one token further than x."""),
         wrong("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
-              "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1, "
-              "since y reaches one token further than x."),
+              """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
+              since y reaches one token further than x."""),
         wrong("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
-              "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is "
-              "N - T - 1: T tokens for x, and y reaches one further."),
+              """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
+              N - T - 1: T tokens for x, and y reaches one further."""),
         wrong("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
-              "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is "
-              "N - T - 1: T tokens for x, and y reaches one further."),
+              """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
+              N - T - 1: T tokens for x, and y reaches one further."""),
         wrong("going on at the beginning", RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
                   LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
-              "Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the token "
-              "after it, to be there."),
+              """Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the
+              token after it, to be there."""),
         wrong("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
-              "After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.", quotes=counted),
+              """After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.""",
+              quotes=counted),
         wrong("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
-              "Some places come far more often than others. Each of the N - T places at which a window may begin comes equally often.",
+              """Some places come far more often than others. Each of the N - T places at which a window may begin comes equally often.""",
               quotes=counted, shows=unequal),
         wrong("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
               "x and y hold *places* in the text. The ids that stand there are wanted."),
         wrong("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
-              "Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its window begins; the T tokens "
-              "follow each other.", shows=scattered),
+              """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its window begins; the T tokens
+              follow each other.""", shows=scattered),
         wrong("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
-              "The windows stand backwards: a text is read from the front.", quotes=both),
+              "The windows stand backwards: a text is read from the front."),
         wrong("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
               "Your shapes are (T, B). Batch first: (B, T)."),
         wrong("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
@@ -324,11 +330,11 @@ EXERCISE = Exercise(
         wrong("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
               "Lists came back. A model takes tensors: x and y, each (B, T)."),
         wrong("another generator", RIGHT.but(", generator=g", ""), BATCH,
-              "The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them by giving you the same "
-              "g: draw from it."),
+              """The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them
+              by giving you the same g: draw from it."""),
         wrong("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
-              "You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its seed "
-              "alone."),
+              """You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its
+              seed alone."""),
         wrong("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
               "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),

@@ -56,7 +56,7 @@ def whole(line: str):
 
 EXERCISE = Exercise(
     id="patchify", number="14.1", difficulty=2, minutes=20, visible_points=2, hidden_points=3,
-    reference=patchify, section=PATCHES,
+    reference=patchify, section=PATCHES, quotes=wrong_patch,
     probes=(
         visible("16 pixels, 4 patches", Case((counted(4, 4), 2))),
         visible("numbers that say where they were", Case((labeled(2, 3, 4, 6), 2))),
@@ -72,103 +72,102 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("view alone", whole("patches = img.reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
-              """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels after the
-              other, channel after channel, and reshape only cuts this strip. Cut height and width in two each; then *move* the
-              axes, so that what belongs to one patch comes together; then join.""", quotes=wrong_patch),
+              """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels after the other, channel
+              after channel, and reshape only cuts this strip. Cut height and width in two each; then *move* the axes, so that what belongs to one
+              patch comes together; then join."""),
         wrong("channels last", RIGHT.but(ORDER, "(0, 2, 4, 3, 5, 1)"), PATCHES,
-              """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is channel by
-              channel: all pixels of channel 0, then all of channel 1.""", quotes=wrong_patch),
+              """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is channel by channel: all pixels of
+              channel 0, then all of channel 1."""),
         wrong("pixels inside a patch column by column", RIGHT.but(ORDER, "(0, 2, 4, 1, 5, 3)"), PATCHES,
-              """The patches are right and the pixels inside are read column by column: a patch came out reflected along its
-              diagonal. Read it as a page is: row by row.""", quotes=wrong_patch),
+              """The patches are right and the pixels inside are read column by column: a patch came out reflected along its diagonal. Read it as a
+              page is: row by row."""),
         wrong("patches column by column", RIGHT.but(ORDER, "(0, 4, 2, 1, 3, 5)"), PATCHES,
-              """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A page is
-              read row by row: the second lies to the right of the first.""", quotes=wrong_patch),
+              """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A page is read row by row: the
+              second lies to the right of the first."""),
         wrong("height and width exchanged", RIGHT.but(ORDER, "(0, 4, 2, 1, 5, 3)"), PATCHES,
-              """The image was read down its columns, the patches and the pixels inside them: as if it had been transposed. Rows
-              come first in both.""", quotes=wrong_patch),
+              "The image was read down its columns, the patches and the pixels inside them: as if it had been transposed. Rows come first in both."),
         wrong("places inside before places of patches", RIGHT.but(ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
-              """Every p-th pixel was taken: a row of yours holds one pixel of *each* patch. After cutting H into (H/p, p) the
-              first of the two counts patches, the second counts pixels inside one.""", quotes=wrong_patch),
+              """Every p-th pixel was taken: a row of yours holds one pixel of *each* patch. After cutting H into (H/p, p) the first of the two counts
+              patches, the second counts pixels inside one."""),
         wrong("cut into p pieces", RIGHT.but("B, C, H // p, p, W // p, p)", "B, C, p, H // p, p, W // p)").but(
                   ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
-              """Every (H/p)-th pixel was taken, from all over the image: H was cut into p pieces instead of pieces of p. Neighbors
-              belong together: (H/p, p), in this order.""", quotes=wrong_patch),
+              """Every (H/p)-th pixel was taken, from all over the image: H was cut into p pieces instead of pieces of p. Neighbors belong together:
+              (H/p, p), in this order."""),
         wrong("batch and patches mixed", RIGHT.but(MOVE, "moved = cut.permute(2, 4, 0, 1, 3, 5)"), PATCHES,
-              """The patches came before the images, so a sentence of yours holds patches of *several images*. The batch axis
-              stays in front.""", quotes=wrong_patch),
+              "The patches came before the images, so a sentence of yours holds patches of *several images*. The batch axis stays in front."),
         wrong("batch behind the patches", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C * p * p).transpose(0, 1)"), PATCHES,
-              "The patches came first and the images second. The batch stays in front: (B, N, C * p * p).", quotes=sizes),
+              "The patches came first and the images second. The batch stays in front: (B, N, C * p * p)."),
         wrong("channels beside the batch", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)"), STRIPES,
-              """The channels were left in front of the patches, so one patch of yours holds pixels of one channel from several
-              places. A patch takes its pixels from *every* channel: the channels belong inside it.""", quotes=wrong_patch),
-        wrong("a patch for each channel", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)").but("(H // p) * (W // p), C * p * p", "C * (H // p) * (W // p), p * p"), PATCHES,
-              "Each channel gave patches of its own: C times as many, of p * p numbers. One patch holds all channels of its place.", quotes=sizes),
+              """The channels were left in front of the patches, so one patch of yours holds pixels of one channel from several places. A patch takes
+              its pixels from *every* channel: the channels belong inside it."""),
+        wrong("a patch for each channel", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)").but(
+                  "(H // p) * (W // p), C * p * p", "C * (H // p) * (W // p), p * p"), PATCHES,
+              "Each channel gave patches of its own: C times as many, of p * p numbers. One patch holds all channels of its place."),
         wrong("features before patches", RIGHT.ending_in(".transpose(1, 2)"), PATCHES,
-              """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold answers. A
-              sentence is (B, N, features): one row for each patch.""", quotes=sizes),
+              """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold answers. A sentence is (B, N,
+              features): one row for each patch."""),
         wrong("patches as a grid", RIGHT.but(JOIN, "patches = moved.reshape(B, H // p, W // p, C * p * p)"), PATCHES,
-              "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * p).", quotes=sizes),
+              "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * p)."),
         wrong("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"), PATCHES,
-              "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes.", quotes=sizes),
+              "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes."),
         wrong("p patches a side", RIGHT.before(CUT, "p = H // p"), PATCHES,
-              """p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H divided by
-              it.""", quotes=sizes),
+              "p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H divided by it."),
         wrong("width taken for height", RIGHT.but(CUT, "W = H\n    img = img[:, :, :, :H]\n    " + CUT), PATCHES,
-              """You count as many patches to the right as down, H/p both times: right for a square image alone. Here H and W
-              differ.""", quotes=sizes),
+              "You count as many patches to the right as down, H/p both times: right for a square image alone. Here H and W differ."),
         wrong("the first image alone", RIGHT.but(JOIN, "patches = moved[0].reshape((H // p) * (W // p), C * p * p)"), PATCHES,
-              "One image came back: the batch axis is gone.", quotes=sizes),
+              "One image came back: the batch axis is gone."),
         wrong("the first channel alone", RIGHT.but(JOIN, "patches = moved[:, :, :, 0].reshape(B, (H // p) * (W // p), p * p)"), PATCHES,
-              "Only channel 0 came back. A patch holds all channels, one after the other.", quotes=sizes),
+              "Only channel 0 came back. A patch holds all channels, one after the other."),
         wrong("the mean of each patch", RIGHT.ending_in(".mean(-1, keepdim=True)"), PATCHES,
-              "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later.", quotes=sizes),
+              "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later."),
         wrong("patches that overlap", RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
-              """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p pixels
-              further. (unfold takes a stride.)""", quotes=sizes),
-        wrong("steps of one pixel", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in range(W // p)], dim=1)"), PATCHES,
-              """There are as many patches as there should be, and all come from the upper left corner: each begins one pixel after the one
-              before. The next begins p pixels further.""", quotes=wrong_patch),
-        wrong("the last patches missing", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, max(H - p, 1), p) for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
-              """The last patches of each row and column are missing: a range ends before its end, and they begin at H - p and
-              W - p.""", quotes=sizes),
-        wrong("images among the numbers of a patch", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) for j in range(0, W, p)])"), PATCHES,
-              """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the channels on, and keep
-              (B, N, C * p * p).""", quotes=sizes),
+              """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p pixels further. (unfold
+              takes a stride.)"""),
+        wrong("steps of one pixel", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in range(W // "
+                                          "p)], dim=1)"), PATCHES,
+              """There are as many patches as there should be, and all come from the upper left corner: each begins one pixel after the one before.
+              The next begins p pixels further."""),
+        wrong("the last patches missing", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, max(H - p, 1), p) "
+                                                "for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
+              "The last patches of each row and column are missing: a range ends before its end, and they begin at H - p and W - p."),
+        wrong("images among the numbers of a patch", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) "
+                                                           "for j in range(0, W, p)])"), PATCHES,
+              """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the channels on, and keep (B, N, C
+              * p * p)."""),
         wrong("p pieces a side", whole("patches = torch.stack([q.flatten(1) for r in img.chunk(p, 2) for q in r.chunk(p, 3)], dim=1)"), PATCHES,
-              """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them down and W / p to the
-              right. (chunk takes how many, split takes how long.)""", quotes=sizes),
+              """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them down and W / p to the right.
+              (chunk takes how many, split takes how long.)"""),
         wrong("channels moved behind, then cut", whole("patches = img.permute(0, 2, 3, 1).reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
-              """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel along a row of the image.
-              Cut height and width in two each first.""", quotes=wrong_patch),
+              """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel along a row of the image. Cut
+              height and width in two each first."""),
         wrong("channels last, and down the columns", RIGHT.but(ORDER, "(0, 4, 2, 3, 5, 1)"), PATCHES,
               """Two things. Inside a patch your numbers go pixel by pixel, and should go channel by channel. And patches are counted down the
-              columns, and should be counted row by row.""", quotes=wrong_patch),
+              columns, and should be counted row by row."""),
         wrong("H and W taken for each other", RIGHT.but("B, C, H, W = img.shape", "B, C, W, H = img.shape"), PATCHES,
-              """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns. For a square image
-              both are the same.""", quotes=wrong_patch),
+              """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns. For a square image both
+              are the same."""),
         wrong("as many columns as rows", RIGHT.but(CUT, CUT.replace("W // p", "H // p")), PATCHES,
               "You cut the width into as many pieces as the height: right for a square image alone. There are W/p of them."),
         wrong("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"), PATCHES,
-              """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a tensor that needs one.
-              torch has the same operations."""),
+              """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a tensor that needs one. torch
+              has the same operations."""),
         wrong("patches in the opposite order", RIGHT.ending_in(".flip(1)"), PATCHES,
-              "The patches stand in the opposite order: the first is the one in the upper left corner.", quotes=wrong_patch),
+              "The patches stand in the opposite order: the first is the one in the upper left corner."),
         wrong("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,
-              "The numbers were divided by 255. They only move; none of them changes.", quotes=wrong_patch),
+              "The numbers were divided by 255. They only move; none of them changes."),
         wrong("a size that is a float", RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES,
               "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         wrong("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
               "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where the axis goes."),
         wrong("the rest cut off", RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
-              """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError instead: pixels
-              do not vanish quietly."""),
+              """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError instead: pixels do not vanish
+              quietly."""),
         wrong("filled up with zeros", RIGHT.but(CHECK, "img = F.pad(img, (0, -W % p, 0, -H % p))\n    H, W = img.shape[2:]\n    "), PATCHES,
-              """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody asked for
-              pixels that are not there."""),
+              """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody asked for pixels that are not
+              there."""),
         wrong("no check of the sizes", RIGHT.but(CHECK, ""), PATCHES,
-              """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError that
-              says what was expected."""),
+              """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError that says what was
+              expected."""),
         wrong("only the height checked", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0"), PATCHES,
               "Only one side was checked: p must divide the height *and* the width. Raise a ValueError for either."),
         wrong("only the width checked", RIGHT.but("H % p != 0 or W % p != 0", "W % p != 0"), PATCHES,
@@ -176,11 +175,15 @@ EXERCISE = Exercise(
         wrong("both must fail", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0 and W % p != 0"), PATCHES,
               "A ValueError comes only when p divides *neither* side. It is wanted as soon as one of them does not fit."),
         wrong("all pixels checked", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0"), PATCHES,
-              """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2 divides, and
-              still no patch of 2 fits into 3 rows."""),
+              """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2 divides, and still no patch of 2
+              fits into 3 rows."""),
+        wrong("all pixels checked, and the rest cut off", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0").but(
+                  CUT, "img = img[:, :, :H // p * p, :W // p * p]\n    " + CUT), PATCHES,
+              """The number of pixels was checked instead of the two sides, and what does not fit into a side was dropped. p must divide the height
+              *and* the width."""),
         wrong("an assert in place of ValueError", RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES,
-              """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
-              hurry). A ValueError is asked for."""),
+              """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). A ValueError is
+              asked for."""),
         wrong("another kind of error", RIGHT.but("ValueError", "TypeError"), PATCHES,
               "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
         wrong("None for sizes that do not fit", RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,

@@ -140,7 +140,7 @@ BY_LIBRARY = """
 
 EXERCISE = Exercise(
     id="vit", number="14.2", difficulty=3, minutes=40, visible_points=2, hidden_points=3,
-    reference=ViT, roles=parts, section=VIT,
+    reference=ViT, roles=parts, section=VIT, quotes=first_logit,
     probes=(
         visible("2 images of 4 patches, drawn weights", inputs, 2, 4, 2, 3),
         visible("9 patches, one layer", inputs, 3, 6, 2, 3, (8, 4, 1, 7, 5)),
@@ -153,134 +153,136 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
-              """There is one class token, (1, 1, d_model), and a batch of images: torch.cat wants as many of the one as of the other.
-              Every image gets the same token: expand it along the batch, which copies nothing."""),
+              """There is one class token, (1, 1, d_model), and a batch of images: torch.cat wants as many of the one as of the other. Every image
+              gets the same token: expand it along the batch, which copies nothing."""),
         wrong("class token last", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
-              """The class token stands behind the patches, or position 0 went to the first patch and the last one to the token, which is the
-              same: every token has another's position. The token comes first, and position 0 is its own.""", quotes=first_logit),
+              """The class token stands behind the patches, or position 0 went to the first patch and the last one to the token, which is the same:
+              every token has another's position. The token comes first, and position 0 is its own."""),
         wrong("a patch read in place of the class token", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)"), TOKEN,
-              "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, and the head reads it.", quotes=first_logit),
+              "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, and the head reads it."),
         wrong("the last patch read", RIGHT.but("x[:, 0]", "x[:, -1]"), TOKEN,
-              """The head reads the last patch. It reads the class token, which stands first: it has nothing to say of its own, so it can
-              gather what all the patches know.""", quotes=first_logit),
+              """The head reads the last patch. It reads the class token, which stands first: it has nothing to say of its own, so it can gather what
+              all the patches know."""),
         wrong("the first patch read", RIGHT.but("x[:, 0]", "x[:, 1]"), TOKEN,
-              "The head reads the first patch. The class token stands before it, at place 0.", quotes=first_logit),
+              "The head reads the first patch. The class token stands before it, at place 0."),
         wrong("the mean of all tokens", RIGHT.but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
-              """The head reads the mean of all tokens. Many models do that, with success; here the class token answers for the
-              image.""", quotes=first_logit),
+              "The head reads the mean of all tokens. Many models do that, with success; here the class token answers for the image."),
         wrong("the mean of the patches", RIGHT.but("x[:, 0]", "x[:, 1:].mean(dim=1)"), TOKEN,
-              "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image.", quotes=first_logit),
+              "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image."),
         wrong("the largest of all tokens", RIGHT.but("x[:, 0]", "x.max(dim=1).values"), TOKEN,
-              "The head reads the largest number of each feature over all tokens. It reads the class token alone.", quotes=first_logit),
+              "The head reads the largest number of each feature over all tokens. It reads the class token alone."),
         wrong("the first image read", RIGHT.but("x[:, 0]", "x[0]"), TOKEN,
               "The head reads all tokens of the first *image*: x[0] counts along the batch. The class token of every image is x[:, 0]."),
         wrong("logits of every token", RIGHT.but("x[:, 0]", "x"), TOKEN,
               "Logits of every token came back. One row for each image is wanted, from the class token: (B, classes)."),
         wrong("one axis too many", RIGHT.but("x[:, 0]", "x[:, :1]"), TOKEN,
               "The axis of the tokens is still there, with length 1. One row for each image is wanted: (B, classes)."),
-        wrong("no class token", RIGHT.without(TOKEN_LINE).without(FIRST).but(CAT, "x = words").but("1 + N", "N").but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
-              """There is no class token, and no position for it. One vector more, learned and the same for every image, goes in front of
-              the patches; the head reads what became of it."""),
+        wrong("no class token", RIGHT.without(TOKEN_LINE).without(FIRST).but(CAT, "x = words").but("1 + N", "N").but(
+                  "x[:, 0]", "x.mean(dim=1)"), TOKEN,
+              """There is no class token, and no position for it. One vector more, learned and the same for every image, goes in front of the patches;
+              the head reads what became of it."""),
         wrong("a class token that cannot learn", RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
-              """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it was drawn.
-              nn.Parameter makes it one."""),
+              """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it was drawn. nn.Parameter makes
+              it one."""),
         wrong("a class token in a plain tensor", RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
-              """The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes it one that
-              learns."""),
-        wrong("a class token for each patch", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.randn(1, N, d_model))").but("1 + N", "2 * N"), TOKEN,
+              "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes it one that learns."),
+        wrong("a class token for each patch", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.randn(1, N, d_model))").but(
+                  "1 + N", "2 * N"), TOKEN,
               "There are as many class tokens as patches. One is enough for the whole image."),
         wrong("positions before the class token", RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.randn(1, N, d_model))").but(
                   WORDS, "words = self.project(self.cut(img)) + self.positions").without(ADD), VIT,
-              """There is one position too few: N for the patches and none for the class token. Put the token in front first, and then
-              add positions to all 1 + N."""),
+              """There is one position too few: N for the patches and none for the class token. Put the token in front first, and then add positions
+              to all 1 + N."""),
         wrong("no position for the class token", RIGHT.but(ADD, "x = torch.cat([x[:, :1], x[:, 1:] + self.positions[:, 1:]], dim=1)"), VIT,
-              "The patches got their positions and the class token none. All 1 + N tokens get one: first join, then add.", quotes=first_logit),
+              "The patches got their positions and the class token none. All 1 + N tokens get one: first join, then add."),
         wrong("no positions", RIGHT.without(PLACES).without(ADD), VIT,
-              """No learned positions were found: they are missing, or made and never added, or no parameters (sinusoids, a buffer, a plain
-              tensor). Attention has no order (chapter 07): without them an image and its patches thrown together are one to it."""),
+              """No learned positions were found: they are missing, or made and never added, or no parameters (sinusoids, a buffer, a plain tensor).
+              Attention has no order (chapter 07): without them an image and its patches thrown together are one to it."""),
         wrong("one position for all", RIGHT.but(ADD, "x = x + self.positions[:, :1]"), VIT,
-              "Every token got the position of the first. Each place has its own row.", quotes=first_logit),
+              "Every token got the position of the first. Each place has its own row."),
         wrong("positions multiplied", RIGHT.but(ADD, "x = x * self.positions"), VIT,
-              "Positions were multiplied into the tokens. They are added.", quotes=first_logit),
+              "Positions were multiplied into the tokens. They are added."),
         wrong("times the root of d_model", RIGHT.but(WORDS, "words = self.project(self.cut(img)) * self.head.in_features ** 0.5"), VIT,
-              "The projected patches were multiplied by the root of d_model. Chapter 09 does that to embeddings; a ViT does not.", quotes=first_logit),
+              "The projected patches were multiplied by the root of d_model. Chapter 09 does that to embeddings; a ViT does not."),
         wrong("stripes", RIGHT.but(MOVE, "patches = img"), STRIPES,
-              """The patches are stripes: the image was cut as it lies in memory. Cut it as in 14.1 (your own patchify will
-              do).""", quotes=first_logit),
+              "The patches are stripes: the image was cut as it lies in memory. Cut it as in 14.1 (your own patchify will do)."),
         wrong("channels last in a patch", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 3, 5, 1)"), PATCHES,
-              """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a patch is channel
-              by channel.""", quotes=first_logit),
+              "Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a patch is channel by channel."),
         wrong("patches column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 3, 5)"), PATCHES,
-              "The patches are counted down the columns, so most of them get another's position. A page is read row by row.", quotes=first_logit),
+              "The patches are counted down the columns, so most of them get another's position. A page is read row by row."),
         wrong("pixels column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 1, 5, 3)"), PATCHES,
-              "The pixels inside a patch are read column by column. As in 14.1, they are read row by row.", quotes=first_logit),
+              "The pixels inside a patch are read column by column. As in 14.1, they are read row by row."),
         wrong("height and width exchanged", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 5, 3)"), PATCHES,
-              "The image was read down its columns, as if it were transposed. Rows come first, in the order of patches and inside one.", quotes=first_logit),
+              "The image was read down its columns, as if it were transposed. Rows come first, in the order of patches and inside one."),
         wrong("causal mask left on", RIGHT.but("mask = None", "mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()"), TOKEN,
-              """A causal mask was left on. The class token stands first: it sees itself alone, and your logits are the same for every
-              image. Nothing is hidden in an image.""", quotes=first_logit),
+              """A causal mask was left on. The class token stands first: it sees itself alone, and your logits are the same for every image. Nothing
+              is hidden in an image."""),
         wrong("no last norm", RIGHT.without(NORM), VIT,
               """A norm is missing, or was made and never used: there are two in each layer and one after all of them, before the head. Layers in
               pre-norm only ever add to the stream, so nobody else normalizes it; post-norm layers end in one, and a ViT has none of those."""),
         wrong("post-norm", RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ, "x = self.norm1(x + self.drop(self.own(seen, seen, mask)))").but(
                   THINK, "return self.norm2(x + self.drop(self.narrow(torch.relu(self.widen(x)))))"), VIT,
-              "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it.", quotes=first_logit),
+              "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it."),
         wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), VIT,
-              """The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter 09, with
-              ReLU.""", quotes=first_logit),
+              "The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter 09, with ReLU."),
         wrong("no residual", RIGHT.but(READ, READ.replace("x + ", "")).but(THINK, THINK.replace("x + ", "")), VIT,
-              "The layers have no residuals: what a sub-layer says is added to the stream (09.3).", quotes=first_logit),
+              "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
         wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT,
-              "The model is built right, but its attention does not divide the scores by the root of d_k (chapter 05).", quotes=first_logit),
+              "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), VIT,
-              "Attention works as one head, whatever h says. Hand h on.", quotes=first_logit),
-        wrong("one layer used again", RIGHT.but("[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]", "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
+              "Attention works as one head, whatever h says. Hand h on."),
+        wrong("one layer used again", RIGHT.but(
+                  "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]", "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
               "One layer stands in the list several times: its weights are shared. Each layer is made anew."),
         wrong("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
               "There is one layer. The argument layers says how many are wanted."),
         wrong("layers in a plain list", RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"), VIT,
-              "A Python list hides its layers from the module: their parameters are not registered, so nobody trains them. nn.ModuleList or nn.Sequential shows them."),
+              """A Python list hides its layers from the module: their parameters are not registered, so nobody trains them. nn.ModuleList or
+              nn.Sequential shows them."""),
         wrong("no layers", RIGHT.but(LAYER, "pass"), VIT,
               "The layers were made and never used: the class token cannot have seen a single patch."),
         wrong("d_ff not used", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 4 * d), nn.Linear(4 * d, d)"), VIT,
               "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here the argument says it."),
         wrong("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"), VIT,
               "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. Hand d_ff on."),
-        wrong("a head of two layers", RIGHT.but(HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, classes))"), TOKEN,
+        wrong("a head of two layers", RIGHT.but(
+                  HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, classes))"), TOKEN,
               "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to classes."),
         wrong("not as many positions as words", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
                   WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
-              """There are not as many words as positions. Either the patches overlap, as those of a convolution do that is not told its stride:
-              they lie side by side. Or positions were counted along one side only: there are image / patch times image / patch patches, and
-              one token more."""),
+              """There are not as many words as positions. Either the patches overlap, as those of a convolution do that is not told its stride: they
+              lie side by side. Or positions were counted along one side only: there are image / patch times image / patch patches, and one token
+              more."""),
         wrong("the convolution's channels left in front", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).flatten(2)").but(FIRST, "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
-              """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the last two axes change
-              places before the class token joins."""),
+              """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the last two axes change places
+              before the class token joins."""),
         wrong("the convolution's result cut by reshape", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).reshape(len(img), -1, self.head.in_features)"), PATCHES,
-              """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not move them: a word of
-              yours holds one feature of several patches. Join rows and columns, then exchange the axes.""", quotes=first_logit),
+              """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not move them: a word of yours
+              holds one feature of several patches. Join rows and columns, then exchange the axes."""),
         wrong("no bias in the patch projection", RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
               "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
         wrong("no bias in the head", RIGHT.but("(d_model, classes)", "(d_model, classes, bias=False)"), TOKEN,
               "The head has no bias. It adds one, as nn.Linear does by itself."),
         wrong("patches that overlap", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, padding=patch // 2)").but(
                   WORDS, "words = self.project(img)[:, :, :img.shape[2]:self.patch, :img.shape[3]:self.patch].flatten(2).transpose(1, 2)"), PATCHES,
-              """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a patch. Patches lie side
-              by side: kernel and stride are patch, and the padding is 0.""", quotes=first_logit),
-        wrong("dropout that never sleeps", RIGHT.but("self.drop = nn.Dropout(dropout)\n        self.layers", "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself.", quotes=first_logit),
+              """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a patch. Patches lie side by side:
+              kernel and stride are patch, and the padding is 0."""),
+        wrong("dropout that never sleeps", RIGHT.but(
+                  "self.drop = nn.Dropout(dropout)\n        self.layers", "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
+              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
         wrong("no dropout on the words", RIGHT.without(DROP), VIT,
-              "In training the words are not dropped. Dropout is put on tokens and positions together, before the first layer, as well as on what every sub-layer says."),
+              """In training the words are not dropped. Dropout is put on tokens and positions together, before the first layer, as well as on what
+              every sub-layer says."""),
         wrong("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
               "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
         wrong("no dropout in the layers", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
               "In training nothing is dropped in the layers. Hand dropout on to them."),
         wrong("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,
-              "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are.", quotes=first_logit),
+              "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are."),
         wrong("a log_softmax at the end", RIGHT.ending_in(".log_softmax(-1)"), TOKEN,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are.", quotes=first_logit),
+              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
         wrong("the class token's vector", RIGHT.but(LAST, "return x[:, 0]"), TOKEN,
               "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
         wrong("the class itself", RIGHT.ending_in(".argmax(-1)"), TOKEN,
@@ -289,8 +291,8 @@ EXERCISE = Exercise(
               "Two things came back. forward returns the logits alone."),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         wrong("a dropout of another strength", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
-              """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has a strength of its own,
-              such as the .1 of the library's layer. All of them take what `dropout` says.""", shows=something_is_left),
+              """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has a strength of its own, such
+              as the .1 of the library's layer. All of them take what `dropout` says.""", shows=something_is_left),
     ),
     right=(
         right("written out", RIGHT),
@@ -300,16 +302,19 @@ EXERCISE = Exercise(
         right("embeddings for token and positions", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Embedding(1, d_model)").but(
             PLACES, "self.positions = nn.Embedding(1 + N, d_model)").but(FIRST, "first = self.class_token(torch.zeros(len(words), 1, dtype=torch.long))").but(
             ADD, "x = x + self.positions(torch.arange(x.shape[1]))")),
-        right("a position of its own for the token", RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.zeros(1, N, d_model))\n        self.first_position = nn.Parameter(torch.zeros(1, 1, d_model))").but(
+        right("a position of its own for the token", RIGHT.but(PLACES,
+                  "self.positions = nn.Parameter(torch.zeros(1, N, d_model))\n        self.first_position = nn.Parameter(torch.zeros(1, 1, d_model))").but(
             ADD, "x = x + torch.cat([self.first_position, self.positions], dim=1)")),
-        right("ones to begin with", RIGHT.but("torch.randn(1, 1, d_model)", "torch.ones(1, d_model)").but(FIRST, "first = self.class_token.repeat(len(words), 1, 1)")),
+        right("ones to begin with", RIGHT.but("torch.randn(1, 1, d_model)", "torch.ones(1, d_model)").but(FIRST,
+                  "first = self.class_token.repeat(len(words), 1, 1)")),
         right("everything a bare parameter", RIGHT.but(PROJECT, """
             self.W = nn.Parameter(torch.randn(channels * patch * patch, d_model))
             self.b = nn.Parameter(torch.zeros(d_model))""").but(WORDS, "words = self.cut(img) @ self.W + self.b").but(HEAD, """
             self.W_head = nn.Parameter(torch.randn(d_model, classes))
             self.b_head = nn.Parameter(torch.zeros(classes))""").but(LAST, "return x[:, 0] @ self.W_head + self.b_head").but(
             "torch.randn(1, 1, d_model)", "torch.zeros(d_model)").but(FIRST, "first = self.class_token.expand(len(words), 1, -1)")),
-        right("positions added first, the token on its own", RIGHT.but(CAT, "x = torch.cat([first + self.positions[:, :1], words + self.positions[:, 1:]], dim=1)").without(ADD)),
+        right("positions added first, the token on its own", RIGHT.but(CAT,
+                  "x = torch.cat([first + self.positions[:, :1], words + self.positions[:, 1:]], dim=1)").without(ADD)),
         right("unfold, and the head normed alone", RIGHT.but(WORDS, "words = self.project(F.unfold(img, self.patch, stride=self.patch).mT)").without(NORM).but(
             LAST, "return self.head(self.norm(x[:, 0]))")),
         right("parts with modules of their own", RIGHT[:CLASS] + '''
@@ -341,9 +346,11 @@ class ViT(nn.Module):
     ),
     hints=(
         "what is a word here, and what did chapter 09's encoder ask of words? What is added that no image has?",
-        "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, 1 + N, d_model), and so through all layers; "
+        "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, 1 + N, d_model), and so "
+        "through all layers; "
         "(B, d_model) of the token; (B, classes).",
-        "constructor: projection, class token, 1 + N positions, dropout, layers in pre-norm, last norm, head. forward: patches, project, token in front, add positions, "
+        "constructor: projection, class token, 1 + N positions, dropout, layers in pre-norm, last norm, head. forward: patches, project, token in "
+        "front, add positions, "
         "dropout, layers, norm, head of token 0.",
     ),
 )  # fmt: skip

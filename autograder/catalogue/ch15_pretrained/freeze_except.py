@@ -114,7 +114,7 @@ IF_NOT = "if not chosen(full):"
 
 EXERCISE = Exercise(
     id="freeze-except", number="15.3", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
-    reference=freeze_except, reads=what_became, stage="freezing", section=FREEZE,
+    reference=freeze_except, reads=what_became, stage="freezing", section=FREEZE, quotes=learns,
     probes=(
         visible("the head alone", given(2, ["head"])),
         visible("a whole layer, and one bias elsewhere", given(2, ["encoder.layers.1", "encoder.norm.bias"], training=False)),
@@ -138,90 +138,89 @@ EXERCISE = Exercise(
                   for name, module in model.named_modules():
                       module.requires_grad = chosen(name)
                   {RETURNED}"""), FREEZE,
-              """requires_grad was set on a *module*, where it is a new attribute that nobody reads. The flag belongs to the
-              parameters; a module's own method for it ends in an underscore.""", quotes=learns,
-              shows=lambda evidence: bool(evidence.got.told["flags"])),
+              """requires_grad was set on a *module*, where it is a new attribute that nobody reads. The flag belongs to the parameters; a module's
+              own method for it ends in an underscore.""", shows=lambda evidence: bool(evidence.got.told["flags"])),
         wrong("only the gradients forgotten", RIGHT.without(SET), FREEZE,
-              """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode, freezes nothing: backward
-              writes new gradients, and the step moves what should stand still.""", quotes=learns),
+              """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode, freezes nothing: backward writes
+              new gradients, and the step moves what should stand still."""),
         wrong("norms go on learning", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) or "norm" in full').but(
                   IF_NOT, 'if not chosen(full) and "norm" not in full:'), FREEZE,
-              """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has; whatever
-              is not named is frozen.""", quotes=learns),
+              """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has; whatever is not named is
+              frozen."""),
         wrong("norms frozen though they are named", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) and "norm" not in full'), FREEZE,
-              "A norm that is named does not learn. It has parameters as any other part.", quotes=learns),
+              "A norm that is named does not learn. It has parameters as any other part."),
         wrong("linear layers alone", RIGHT.but(RETURNED, """
                   for module in model.modules():
                       if not isinstance(module, nn.Linear):
                           for parameter in module.parameters(recurse=False):
                               parameter.requires_grad = True
                   return [full for full in parameters if chosen(full)]"""), FREEZE,
-              """Linear layers were frozen and nothing else: embeddings and norms go on learning. Go through all parameters, whatever kind
-              of layer they belong to.""", quotes=learns),
+              """Linear layers were frozen and nothing else: embeddings and norms go on learning. Go through all parameters, whatever kind of layer
+              they belong to."""),
         wrong("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
-              """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds these parameters
-              moves whatever has a gradient. Forget them: .grad becomes None.""", quotes=moved),
+              """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds these parameters moves whatever
+              has a gradient. Forget them: .grad becomes None.""", quotes=moved),
         wrong("old gradients set to zero", RIGHT.but(FORGET, "parameter.grad = torch.zeros_like(parameter)"), FREEZE,
-              """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still shrinks the
-              weights, and one with momentum goes on in its old direction. Only None is passed over.""", quotes=moved),
+              """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still shrinks the weights, and
+              one with momentum goes on in its old direction. Only None is passed over.""", quotes=moved),
         wrong("a part of a name is enough", RIGHT.but(CHOSEN, "return any(name in full for name in names)"), FREEZE,
               """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `encoder.layers.1` in
-              `encoder.layers.10`. It means what bears exactly this name, and what follows it and a dot.""", quotes=learns),
+              `encoder.layers.10`. It means what bears exactly this name, and what follows it and a dot."""),
         wrong("the beginning of a name is enough", RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE,
               """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and `encoder.layers.10` with
-              `encoder.layers.1`. After the name comes a dot, or nothing.""", quotes=learns),
+              `encoder.layers.1`. After the name comes a dot, or nothing."""),
         wrong("a part of a name, even where nothing is meant", RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
                   KNOWN, "if not any(name in full for full in parameters):"), FREEZE,
-              """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm` everywhere. It
-              means what bears exactly this name, and what follows it and a dot.""", quotes=learns),
+              """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm` everywhere. It means what
+              bears exactly this name, and what follows it and a dot."""),
         wrong("the beginning of a name, even where nothing is meant", RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
                   KNOWN, "if not any(full.startswith(name) for full in parameters):"), FREEZE,
               """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and `encoder.layers.10` with
-              `encoder.layers.1`. After the name comes a dot, or nothing.""", quotes=learns),
+              `encoder.layers.1`. After the name comes a dot, or nothing."""),
         wrong("whole names alone", RIGHT.but(CHOSEN, "return full in names").but(KNOWN, "if False:"), FREEZE,
-              """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found nothing. A name
-              means its own parameter, and all whose names go on after it with a dot.""", quotes=learns),
+              """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found nothing. A name means its own
+              parameter, and all whose names go on after it with a dot."""),
         wrong("parts alone", RIGHT.but(CHOSEN, 'return any(full.startswith(name + ".") for name in names)').but(
                   KNOWN, "if False:"), FREEZE,
-              """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only what follows a dot was looked at. A
-              name also means the parameter that bears exactly this name.""", quotes=learns),
+              """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only what follows a dot was looked at. A name also
+              means the parameter that bears exactly this name."""),
         wrong("the first part of a name alone", RIGHT.but(CHOSEN, 'return full.split(".")[0] in [name.split(".")[0] for name in names]').but(
                   KNOWN, 'if name.split(".")[0] not in [full.split(".")[0] for full in parameters]:'), FREEZE,
-              "Names were compared up to their first dot, so one layer of the encoder meant all of it. Compare the whole name.", quotes=learns),
+              "Names were compared up to their first dot, so one layer of the encoder meant all of it. Compare the whole name."),
         wrong("the other way round", RIGHT.but(SET, "parameter.requires_grad = not chosen(full)").but(IF_NOT, "if chosen(full):"), FREEZE,
-              "What was named is frozen and the rest learns: the other way round.", quotes=learns),
+              "What was named is frozen and the rest learns: the other way round."),
         wrong("the last name alone", RIGHT.but(SET, """
                   for name in names:
                       parameter.requires_grad = full == name or full.startswith(name + ".")
                   if not names:
                       parameter.requires_grad = False"""), FREEZE,
-              "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name means it.", quotes=learns),
+              "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name means it."),
         wrong("the first name alone", RIGHT.but(SET, """
                   parameter.requires_grad = bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""), FREEZE,
-              "Only what the first name means learns; the other names were not looked at.", quotes=learns),
+              "Only what the first name means learns; the other names were not looked at."),
         wrong("everything frozen", RIGHT.but(SET, "parameter.requires_grad = False"), FREEZE,
-              "Nothing learns any more. Freeze, and then let go what is named.", quotes=learns),
+              "Nothing learns any more. Freeze, and then let go what is named."),
         wrong("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"), FREEZE,
-              """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets go. After it exactly
-              what is named learns, whatever came before.""", shows=stays_frozen),
+              """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets go. After it exactly what is
+              named learns, whatever came before.""", shows=stays_frozen),
         wrong("names without a dot alone", RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
-              """Only the parts that the model itself has, up to the first dot, were compared with the names, so `encoder.layers.1` found
-              nothing. A name may have dots of its own.""", quotes=learns),
+              """Only the parts that the model itself has, up to the first dot, were compared with the names, so `encoder.layers.1` found nothing. A
+              name may have dots of its own."""),
         wrong("one word between the dots", RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
                   KNOWN, 'if not any(name in full.split(".") for full in parameters):'), FREEZE,
-              """A name was looked for among the words between the dots. One that has dots of its own, such as `encoder.layers.1`, is never
-              found there, and `norm` is found where it was not meant. Compare with the beginning of the full name."""),
+              """A name was looked for among the words between the dots. One that has dots of its own, such as `encoder.layers.1`, is never found
+              there, and `norm` is found where it was not meant. Compare with the beginning of the full name."""),
         wrong("evaluation mode", RIGHT.but(SET, "pass").but(FORGET, "model.eval()").but(IF_NOT, "if True:"), FREEZE,
-              """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still gets its gradient
-              and moves.""", quotes=learns),
+              """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still gets its gradient and
+              moves."""),
         wrong("frozen, and in evaluation mode", RIGHT.before(RETURNED, "model.eval()"), FREEZE,
-              """The model was put into evaluation mode as well. Whether it trains is another question: dropout belongs to the head that
-              learns. Leave the mode as it is.""", quotes=other_mode),
+              """The model was put into evaluation mode as well. Whether it trains is another question: dropout belongs to the head that learns. Leave
+              the mode as it is.""", quotes=other_mode),
         wrong("frozen, and in training mode", RIGHT.before(RETURNED, "model.train()"), FREEZE,
               "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.", quotes=other_mode),
         wrong("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
-              """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn nothing. A name
-              that means nothing raises ValueError."""),
+              """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn nothing. A name that means
+              nothing raises ValueError."""),
         wrong("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
               "One name of the list means nothing, and it went by because the others do. Each name has to mean something."),
         wrong("asserted", RIGHT.but(RAISED, "assert False"), FREEZE,
@@ -229,12 +228,12 @@ EXERCISE = Exercise(
         wrong("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
               "A name that means nothing ends in a KeyError. A ValueError is asked for, so that a caller can tell it from a slip in your code."),
         wrong("stops with AttributeError", RIGHT.but(RAISED, "model.get_parameter(name)"), FREEZE,
-              """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as well. A ValueError is
-              asked for."""),
+              """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as well. A ValueError is asked
+              for."""),
         wrong("nothing comes back", RIGHT.without(RETURNED), FREEZE,
               "The model is right, but nothing came back. The full names of what learns are wanted, such as `head.weight`."),
         wrong("the names as they were given", RIGHT.but(RETURNED, "return list(names)"), FREEZE,
-              "The names came back as they were given. The *full* names of what learns are wanted: for `head`, `head.weight` and `head.bias`.",
+              """The names came back as they were given. The *full* names of what learns are wanted: for `head`, `head.weight` and `head.bias`.""",
               quotes=came_back),
         wrong("the names of what is frozen", RIGHT.but("if chosen(full)]", "if not chosen(full)]"), FREEZE,
               "The names of what is frozen came back. Those of what learns are wanted.", quotes=came_back),
@@ -253,17 +252,18 @@ EXERCISE = Exercise(
                       home, _, last = full.rpartition(".")
                       setattr(model.get_submodule(home), last, nn.Parameter(parameter.detach().clone(), chosen(full)))
                   {RETURNED}"""), FREEZE,
-              """The model has new parameters in place of its own. An optimizer that was made before still holds the old ones and moves
-              those. Change the flag of the parameters that are there."""),
+              """The model has new parameters in place of its own. An optimizer that was made before still holds the old ones and moves those. Change
+              the flag of the parameters that are there.""", quotes=None),
         wrong("weights set to zero", RIGHT.but(FORGET, "parameter.grad = None\n            parameter.data.zero_()"), FREEZE,
-              "The weights of what is frozen were overwritten. Frozen means that they stay as they are."),
+              "The weights of what is frozen were overwritten. Frozen means that they stay as they are.", quotes=None),
         wrong("another mode", RIGHT.before(RETURNED, """
                   model.eval()
                   for module in model.modules():
                       if isinstance(module, nn.Linear):
                           module.train()"""), FREEZE,
-              """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what learns; leave the
-              mode of every part as it is.""", shows=lambda evidence: bool(evidence.got["other mode"]) and evidence.got["what learns"] == evidence.expected["what learns"]),
+              """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what learns; leave the mode of
+              every part as it is.""",
+              quotes=None, shows=lambda evidence: bool(evidence.got["other mode"]) and evidence.got["what learns"] == evidence.expected["what learns"]),
     ),
     right=(
         right("by full names", RIGHT),

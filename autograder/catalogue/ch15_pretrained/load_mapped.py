@@ -1,19 +1,29 @@
 """15.4: weights under foreign names, fused and turned, in another dtype."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from autograder.catalogue.ch15_pretrained.shared import listed, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.ch15_pretrained.foreign_file import (
+    FUSED_BIASES,
+    FUSED_PARTS,
+    NORMS,
+    REFUSED,
+    SIZES,
+    among,
+    as_it_was,
+    damaged,
+    foreign,
+    other_weights,
+    the_same,
+    weights,
+    what_is_held,
+)  # fmt: skip
+from autograder.catalogue.ch15_pretrained.shared import sections
+from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, wrong
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 
 MAP, FUSED, STRICT = sections("map fused strict")
-SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
-REFUSED = "a file that does not fit is refused"
 
 
 def load_mapped(sd: dict[str, Tensor], model: nn.Module) -> None:
@@ -42,123 +52,20 @@ def _translated(name: str, value: Tensor) -> dict[str, Tensor]:
     return {f"layers.{number}.{BY_NAME.get(part, part)}.{KINDS.get(kind, kind)}": turned}
 
 
-def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0, mask: bool = True) -> dict[str, Tensor]:
-    """Weights as the file has them, drawn; the norms' scales near 1."""
-    V, D, F, layers, longest = sizes
-    shapes: dict[str, tuple[int, ...]] = {"encoder.embed.weight": (V, D), "encoder.positions.weight": (longest, D)}
-    for n in range(layers):
-        block = f"encoder.block.{n}"
-        shapes |= {f"{block}.ln_1.scale": (D,), f"{block}.ln_1.shift": (D,)}
-        shapes |= {f"{block}.attn.kqv.weight": (D, 3 * D), f"{block}.attn.kqv.bias": (3 * D,)}
-        shapes |= {f"{block}.attn.out.weight": (D, D), f"{block}.attn.out.bias": (D,), f"{block}.attn.mask": (longest, longest)}
-        shapes |= {f"{block}.ln_2.scale": (D,), f"{block}.ln_2.shift": (D,)}
-        shapes |= {f"{block}.mlp.up.weight": (D, F), f"{block}.mlp.up.bias": (F,)}
-        shapes |= {f"{block}.mlp.down.weight": (F, D), f"{block}.mlp.down.bias": (D,)}
-    shapes |= {"encoder.ln_last.scale": (D,), "encoder.ln_last.shift": (D,), "head.weight": (D, V), "head.bias": (V,)}
-    made = {}
-    for name, shape in shapes.items():
-        if name.endswith("mask"):
-            made[name] = torch.ones(shape, dtype=torch.bool).tril()
-            continue
-        value = torch.randn(*shape, generator=g, dtype=torch.float64) / 2 + name.endswith("scale") + at
-        made[name] = value.to(dtype)
-    return {name: value for name, value in made.items() if mask or not name.endswith("mask")}
-
-
-def weights(
-    g: torch.Generator, sizes: tuple[int, ...] = SIZES, stored: torch.dtype = torch.float16, dtype: str = "float32",
-    at: float = 0.0, order: str = "", mask: bool = True,
-) -> Case:  # fmt: skip
-    """The file's entries and what the stage makes the model of. order: "backwards" or "by name" where not as in the table."""
-    sd = foreign(g, sizes, stored, at, mask)
-    if order == "backwards":
-        sd = dict(reversed(sd.items()))
-    if order == "by name":
-        sd = dict(sorted(sd.items()))
-    return Case((sd, {"sizes": list(sizes), "dtype": dtype, "start": 0.125}))
-
-
-def damaged(g: torch.Generator, without: tuple[str, ...] = (), put: tuple[tuple[str, tuple[int, ...]], ...] = (), sizes: tuple[int, ...] = SIZES) -> Case:
-    """A sound file first, then one with entries left out, or put in with another shape or under another name."""
-    case = weights(g, sizes)
-    entries = {name: torch.randn(*shape, generator=g).half() for name, shape in put}
-    sd, given = case.arguments
-    return Case((sd, given | {"damage": {"without": list(without), "put": entries}}))
-
-
-def the_same(*arguments: Any, **options: Any) -> Case:
-    """The same file for everybody."""
-    return weights(torch.Generator().manual_seed(15), *arguments, **options)
-
-
-def what_is_held(case: Case, result: Any) -> Any:
-    """The model's weights, and what else became of its parameters, in words that a report can show."""
-    if isinstance(result, dict) and "refused" in result:
-        return {REFUSED: result["refused"]}
-    if not isinstance(result, dict) or "weights" not in result:
-        return result
-    said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory", "frozen": "parameters that do not learn any more"}
-    return {"weights": result["weights"], **{words: result.get(what) for what, words in said.items()}}
-
-
-def other_weights(evidence: Evidence) -> str:
-    """Which weights are not as they should be, and a number of the first."""
-    if not isinstance(evidence.got, dict) or "weights" not in evidence.got:
-        return ""
-    got, wanted = evidence.got["weights"], evidence.expected["weights"]
-    start = evidence.arguments[1]["start"]
-    off = [name for name, value in wanted.items() if not _close(got.get(name), value)]
-    if not off:
-        return ""
-    untouched = [name for name in off if isinstance(got.get(name), Tensor) and bool((got[name] == start).all())]
-    also = f" Of these, {listed(untouched)} {'was' if len(untouched) == 1 else 'were'} not written at all." if untouched else ""
-    return f"{len(off)} of the model's {len(wanted)} parameters {'is' if len(off) == 1 else 'are'} wrong: {listed(off)}.{also}"
-
-
-def _close(got: Any, wanted: Tensor) -> bool:
-    alike = isinstance(got, Tensor) and (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-    return alike and torch.allclose(got.double(), wanted.double(), atol=1e-5)
-
-
-def wrong_parts(evidence: Evidence) -> set[str]:
-    """The last two words of the names of the parameters that are wrong, such as "key.bias"."""
-    got, wanted = evidence.got["weights"], evidence.expected["weights"]
-    return {".".join(name.split(".")[-2:]) for name, value in wanted.items() if not _close(got.get(name), value)}
-
-
-FUSED_BIASES = {"key.bias", "query.bias", "value.bias"}
-FUSED_PARTS = FUSED_BIASES | {"key.weight", "query.weight", "value.weight"}
-NORMS = {f"{norm}.{kind}" for norm in ("norm", "norm1", "norm2") for kind in ("weight", "bias")}
-
-
-def among(parts: set[str]) -> Callable[[Evidence], bool]:
-    """Whether nothing but some of these parts is wrong."""
-    return lambda evidence: bool(wrong_parts(evidence)) and wrong_parts(evidence) <= parts
-
-
-def as_it_was(evidence: Evidence) -> bool:
-    """Whether nothing at all was written."""
-    start = evidence.arguments[1]["start"]
-    return all(bool((value == start).all()) for value in evidence.got["weights"].values())
-
-
 RIGHT = answer("""
     def load_mapped(sd, model):
-        table = {
-            "encoder.embed.weight": "words.weight",
-            "encoder.positions.weight": "places.weight",
-            "encoder.ln_last.scale": "norm.weight",
-            "encoder.ln_last.shift": "norm.bias",
-        }
+        kinds = {"scale": "weight", "shift": "bias"}
+        table = {"encoder.embed.weight": "words.weight", "encoder.positions.weight": "places.weight"}
+        norms = {"encoder.ln_last": "norm"}
         for n in range(len(model.layers)):
             block, layer = f"encoder.block.{n}.", f"layers.{n}."
-            table[block + "ln_1.scale"] = layer + "norm1.weight"
-            table[block + "ln_1.shift"] = layer + "norm1.bias"
-            table[block + "ln_2.scale"] = layer + "norm2.weight"
-            table[block + "ln_2.shift"] = layer + "norm2.bias"
+            norms |= {block + "ln_1": layer + "norm1", block + "ln_2": layer + "norm2"}
             for theirs, name in (("attn.out", "output"), ("mlp.up", "wide"), ("mlp.down", "narrow")):
                 table[block + theirs + ".weight"] = layer + name + ".weight"
                 table[block + theirs + ".bias"] = layer + name + ".bias"
+        for theirs, name in norms.items():
+            for kind in kinds:
+                table[f"{theirs}.{kind}"] = f"{name}.{kinds[kind]}"
         ours = {}
         for name, value in sd.items():
             if name.startswith("head.") or name.endswith(".attn.mask"):
@@ -201,7 +108,7 @@ LAX = RIGHT.but("strict=True", "strict=False")
 
 EXERCISE = Exercise(
     id="load-mapped", number="15.4", difficulty=3, minutes=40, visible_points=1, hidden_points=4,
-    reference=load_mapped, reads=what_is_held, stage="loading", section=MAP, seconds=30.0,
+    reference=load_mapped, reads=what_is_held, stage="loading", section=MAP, quotes=other_weights, seconds=30.0,
     probes=(
         visible("two layers, in float16", the_same()),
         visible("an entry that is in no line", lambda g: damaged(torch.Generator().manual_seed(15), put=(("encoder.kinds.weight", (2, 4)),))),
@@ -220,7 +127,8 @@ EXERCISE = Exercise(
                    name for name in foreign(torch.Generator(), SIZES, torch.float16) if ".block.1." in name), says="an entry that is missing"),
         hidden("a layer too many", damaged, put=tuple(
                    (name.replace(".1.", ".2."), tuple(value.shape))
-                   for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name), says="one that is in no line of the table"),
+                   for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name),
+                   says="one that is in no line of the table"),
         hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),), says="one that is in no line of the table"),
         hidden("a row for a whole table", damaged, put=(("encoder.positions.weight", (1, 4)),), says="one whose shape does not fit"),
         hidden("one number for a norm", damaged, put=(("encoder.block.0.ln_1.scale", (1,)),), says="one whose shape does not fit"),
@@ -229,127 +137,118 @@ EXERCISE = Exercise(
     wrong=(
         wrong("not turned", RIGHT.but(TURN, "value = value"), FUSED,
               """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
-              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised.""", quotes=other_weights),
+              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised."""),
         wrong("not turned, cut along the columns", RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"), FUSED,
               """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
-              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised.""", quotes=other_weights),
-        wrong("square matrices not turned", RIGHT.but('if turned and name.endswith(".weight"):', 'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'),
-              FUSED, """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table says which ones are
-              turned, not their shape.""", quotes=other_weights),
+              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised."""),
+        wrong("square matrices not turned", RIGHT.but(
+                  'if turned and name.endswith(".weight"):', 'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
+              """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table says which ones are turned,
+              not their shape."""),
         wrong("everything turned", RIGHT.but(TURNED, "turned = True"), FUSED,
-              """The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, in the file as
-              here.""", quotes=other_weights),
+              "The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, in the file as here."),
         wrong("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"), FUSED,
-              """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of the others for it. The
-              file has the keys first.""", quotes=other_weights),
+              """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of the others for it. The file
+              has the keys first."""),
         wrong("queries, values, keys", RIGHT.but("keys, queries, values = value", "queries, values, keys = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.", quotes=other_weights),
+              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
         wrong("values, keys, queries", RIGHT.but("keys, queries, values = value", "values, keys, queries = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.", quotes=other_weights),
+              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
         wrong("values, queries, keys", RIGHT.but("keys, queries, values = value", "values, queries, keys = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.", quotes=other_weights),
+              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
         wrong("keys, values, queries", RIGHT.but("keys, queries, values = value", "keys, values, queries = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.", quotes=other_weights),
+              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
         wrong("the thirds of the bias in another order", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "bias":
                       queries, keys, values = value.chunk(3)"""), FUSED,
-              """The matrices went to the right projections and their biases did not: kqv.bias has the same order, keys, queries,
-              values.""", quotes=other_weights),
+              "The matrices went to the right projections and their biases did not: kqv.bias has the same order, keys, queries, values."),
         wrong("every third column", RIGHT.but(THIRDS, "keys, queries, values = value[0::3], value[1::3], value[2::3]"), FUSED,
-              """Every third column was taken, as if keys, queries and values took turns. The table has them one after another: D columns
-              of the keys, then D of the queries, then D of the values.""", quotes=other_weights),
+              """Every third column was taken, as if keys, queries and values took turns. The table has them one after another: D columns of the keys,
+              then D of the queries, then D of the values."""),
         wrong("cut along the inputs", RIGHT.but(THIRDS, """
                   whole = value.t().reshape(3, value.shape[1], -1).transpose(1, 2) if value.ndim == 2 else value.view(3, -1)
                   keys, queries, values = whole"""), FUSED,
-              """The fused matrix was cut anew into three, row by row, and the columns of keys, queries and values were mixed. Cut it
-              along the axis of 3D.""", quotes=other_weights),
+              """The fused matrix was cut anew into three, row by row, and the columns of keys, queries and values were mixed. Cut it along the axis
+              of 3D."""),
         wrong("the thirds not turned", RIGHT.but(THIRDS, """
                   keys, queries, values = value.chunk(3, dim=0)
                   if kind == "weight":
                       keys, queries, values = keys.t(), queries.t(), values.t()"""), FUSED,
-              """The three projections were not turned. Each is square, so its shape is right either way and nothing stops: it has inputs along
-              its rows in the file, and outputs in nn.Linear.""", quotes=other_weights),
+              """The three projections were not turned. Each is square, so its shape is right either way and nothing stops: it has inputs along its
+              rows in the file, and outputs in nn.Linear."""),
         wrong("up and down exchanged", RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")', '("mlp.up", "narrow"), ("mlp.down", "wide")').but(
                   TURNED, 'turned = ".attn." in name'), MAP,
-              """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it, if they differ in
-              length. up widens from D to d_ff.""", quotes=other_weights),
-        wrong("the two norms exchanged", RIGHT.but('table[block + "ln_1.scale"] = layer + "norm1.weight"', 'table[block + "ln_1.scale"] = layer + "norm2.weight"').but(
-                  'table[block + "ln_1.shift"] = layer + "norm1.bias"', 'table[block + "ln_1.shift"] = layer + "norm2.bias"').but(
-                  'table[block + "ln_2.scale"] = layer + "norm2.weight"', 'table[block + "ln_2.scale"] = layer + "norm1.weight"').but(
-                  'table[block + "ln_2.shift"] = layer + "norm2.bias"', 'table[block + "ln_2.shift"] = layer + "norm1.bias"'), MAP,
-              "The two norms of each layer were exchanged. Their shapes are alike; ln_1 stands before the attention, as norm1 does.", quotes=other_weights),
-        wrong("scale and shift exchanged", RIGHT.but('"encoder.ln_last.scale": "norm.weight"', '"encoder.ln_last.scale": "norm.bias"').but(
-                  '"encoder.ln_last.shift": "norm.bias"', '"encoder.ln_last.shift": "norm.weight"').but(
-                  'table[block + "ln_1.scale"] = layer + "norm1.weight"', 'table[block + "ln_1.scale"] = layer + "norm1.bias"').but(
-                  'table[block + "ln_1.shift"] = layer + "norm1.bias"', 'table[block + "ln_1.shift"] = layer + "norm1.weight"').but(
-                  'table[block + "ln_2.scale"] = layer + "norm2.weight"', 'table[block + "ln_2.scale"] = layer + "norm2.bias"').but(
-                  'table[block + "ln_2.shift"] = layer + "norm2.bias"', 'table[block + "ln_2.shift"] = layer + "norm2.weight"'), MAP,
-              "Scale and shift of the norms were exchanged. A norm's weight multiplies: that is the scale. Its bias is the shift.", quotes=other_weights),
+              """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it, if they differ in length. up
+              widens from D to d_ff."""),
+        wrong("the two norms exchanged", RIGHT.but(
+                  '"ln_1": layer + "norm1", block + "ln_2": layer + "norm2"', '"ln_2": layer + "norm1", block + "ln_1": layer + "norm2"'), MAP,
+              "The two norms of each layer were exchanged. Their shapes are alike; ln_1 stands before the attention, as norm1 does."),
+        wrong("scale and shift exchanged", RIGHT.but('"scale": "weight", "shift": "bias"', '"scale": "bias", "shift": "weight"'), MAP,
+              "Scale and shift of the norms were exchanged. A norm's weight multiplies: that is the scale. Its bias is the shift."),
         wrong("the first layer for all", RIGHT.but('layer = "layers." + name.split(".")[2]', 'layer = "layers.0"').but(LOAD, """
                   for n in range(1, len(model.layers)):
                       for part in ("key", "query", "value"):
                           for kind in ("weight", "bias"):
                               ours[f"layers.{n}.{part}.{kind}"] = ours[f"layers.0.{part}.{kind}"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
-              "All layers have the keys, queries and values of one and the same. Each block of the file belongs to the layer of its number.",
-              quotes=other_weights),
+              "All layers have the keys, queries and values of one and the same. Each block of the file belongs to the layer of its number."),
         wrong("layers counted from 1", RIGHT.but('f"encoder.block.{n}.", f"layers.{n}."', 'f"encoder.block.{n}.", f"layers.{n + 1}."'), MAP,
               "The layers were counted from 1 on one side. Both the file and the model count from 0."),
         wrong("one digit for the layer", RIGHT.but('name.split(".")[2]', "name[14]"), MAP,
-              """Layer 10 was read as layer 1: of the number in the name only one digit was looked at. Read up to the next dot, however
-              many digits that takes."""),
+              """Layer 10 was read as layer 1: of the number in the name only one digit was looked at. Read up to the next dot, however many digits
+              that takes."""),
         wrong("the prefix stripped letter by letter", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       name = "encoder." + name.lstrip("encoder.")"""), MAP,
               """The prefix was taken off letter by letter: lstrip("encoder.") removes any of these letters from the front, also those of the name
               that follows, and `embed` lost its e. removeprefix takes off a text."""),
-        wrong("the prefix left on", RIGHT.but(LOAD, 'model.load_state_dict({f"encoder.{name}": value for name, value in ours.items()}, strict=True)'), MAP,
+        wrong("the prefix left on", RIGHT.but(
+                  LOAD, 'model.load_state_dict({f"encoder.{name}": value for name, value in ours.items()}, strict=True)'), MAP,
               "Your names still begin with `encoder.`, and nothing in the model is called so. Take the prefix off."),
         wrong("foreign names, and nobody minds", """
             def load_mapped(sd, model):
                 model.load_state_dict(sd, strict=False)
-        """, STRICT, """Not one weight was loaded: the file's names are not the model's, and strict=False passes over what does not fit without a
-              word.""", quotes=other_weights),
+        """, STRICT,
+              "Not one weight was loaded: the file's names are not the model's, and strict=False passes over what does not fit without a word."),
         wrong("what is missing goes by", LAX, STRICT,
-              """A file that lacks an entry was taken: that weight keeps what chance gave it when the model was made, and the model still
-              answers. strict=False does not make a file fit; it keeps quiet about it. Refuse such a file."""),
+              """A file that lacks an entry was taken: that weight keeps what chance gave it when the model was made, and the model still answers.
+              strict=False does not make a file fit; it keeps quiet about it. Refuse such a file."""),
         wrong("what is in no line goes by", RIGHT.but(UNKNOWN, "continue"), STRICT,
-              """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a part that the
-              file's model needs. Leave out what the table says, and refuse anything else."""),
+              """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a part that the file's model
+              needs. Leave out what the table says, and refuse anything else."""),
         wrong("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
-              """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole parameter and says
-              nothing. Compare the shapes, and refuse what does not fit."""),
+              """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole parameter and says nothing.
+              Compare the shapes, and refuse what does not fit."""),
         wrong("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN, "assert False"), STRICT,
               "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file is loaded without a word."),
         wrong("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
               "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
-        wrong("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but('if turned and name.endswith(".weight")', 'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
+        wrong("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
+                  'if turned and name.endswith(".weight")', 'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
               "The entries `attn.mask` were refused. They are no weights, and the table says what becomes of them: they are left out."),
         wrong("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,
-              """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters that are there, and
-              become what these are."""),
+              """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters that are there, and become
+              what these are."""),
         wrong("assigned instead of copied", RIGHT.but("strict=True", "strict=True, assign=True"), MAP,
-              """The parameters were replaced by the file's tensors, dtype and all. An optimizer that holds the old ones would train what the
-              model does not use any more. Copy the numbers into the parameters that are there."""),
+              """The parameters were replaced by the file's tensors, dtype and all. An optimizer that holds the old ones would train what the model
+              does not use any more. Copy the numbers into the parameters that are there.""", quotes=None),
         wrong("new parameters", HAND.but(COPIED, """
                   home, _, last = name.rpartition(".")
                   setattr(model.get_submodule(home), last, nn.Parameter(ours[name].to(parameter.dtype).contiguous().clone()))"""), MAP,
               """The numbers are right, but they lie in new parameters. An optimizer that holds the old ones would train what the model does not use
               any more. Copy the numbers into the parameters that are there."""),
         wrong("the model in the file's dtype", HAND.but(COPIED, "parameter.data = ours[name].clone()"), MAP,
-              """The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what the parameter
-              is.""", quotes=other_weights),
+              "The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what the parameter is."),
         wrong("the file's own memory", HAND.but(COPIED, "parameter.data = ours[name].to(parameter.dtype)"), MAP,
               """Where the dtypes agree, the parameters lie in the memory of sd: whoever trains the model changes the file's tensors too, and a second
-              model that is loaded from them. Copy the numbers.""" ),
+              model that is loaded from them. Copy the numbers."""),
         wrong("frozen on the way", HAND.but(COPIED, f"{COPIED}\n            parameter.requires_grad_(False)"), MAP,
               "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the flag as it is."),
         wrong("through float32", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       value = value.float()"""), MAP,
-              """The numbers became float32 on the way, also where file and model are float64: float32 holds seven digits. Let the parameter
-              decide."""),
+              "The numbers became float32 on the way, also where file and model are float64: float32 holds seven digits. Let the parameter decide."),
         wrong("through float16", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       value = value.half()"""), MAP,
@@ -374,8 +273,9 @@ EXERCISE = Exercise(
                 with torch.no_grad():
                     for parameter, value in zip(parameters, values):
                         parameter.copy_(value)
-        """, MAP, """The entries were taken in the order of the file and the parameters in the order of the model. They only go together by
-              their names: the orders differ, and the file's may be any."""),
+        """, MAP,
+              """The entries were taken in the order of the file and the parameters in the order of the model. They only go together by their names:
+              the orders differ, and the file's may be any."""),
         in_place("sd", RIGHT.but(SKIP, f"""
                   if name.endswith(".attn.mask"):
                       continue
@@ -393,22 +293,23 @@ EXERCISE = Exercise(
                   if kind == "bias":
                       values, keys, queries = value.chunk(3)"""), FUSED,
               """Only the biases of keys, queries and values are wrong. kqv.bias has the order of the matrix beside it: D numbers of the keys, D of
-              the queries, D of the values.""", quotes=other_weights, shows=among(FUSED_BIASES)),
+              the queries, D of the values.""", shows=among(FUSED_BIASES)),
         wrong("the fused matrix cut otherwise", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "weight":
                       values, keys, queries = value.chunk(3)"""), FUSED,
               """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys, then D of the queries, then D
-              of the values, and each third is turned.""", quotes=other_weights, shows=among(FUSED_PARTS)),
+              of the values, and each third is turned.""", shows=among(FUSED_PARTS)),
         wrong("norms otherwise", RIGHT.but('ours = {}', 'first = "layers.0.norm1."\n    ours = {}').but(LOAD, """
                   ours[first + "weight"], ours[first + "bias"] = ours[first + "bias"], ours[first + "weight"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
               """Only norms are wrong. ln_1 becomes norm1 and ln_2 norm2 of the same layer; the scale is the weight, which multiplies, and the shift
-              the bias.""", quotes=other_weights, shows=among(NORMS)),
+              the bias.""", shows=among(NORMS)),
         wrong("what does not fit goes by", HAND.but("if set(parameters) != set(ours):", "if False:").but(
-                  "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED, "parameter.copy_(ours.get(name, parameter))"), STRICT,
-              """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing, one that is in no line
-              of the table, and one of another shape, which copy_ may repeat until it fits. Refuse each.""",
+                  "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED,
+                  "parameter.copy_(ours.get(name, parameter))"), STRICT,
+              """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing, one that is in no line of
+              the table, and one of another shape, which copy_ may repeat until it fits. Refuse each.""",
               shows=lambda evidence: evidence.got.get(REFUSED) is False),
     ),
     right=(

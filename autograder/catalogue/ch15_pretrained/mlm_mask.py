@@ -18,10 +18,16 @@ CHANCE = 0.045  # six times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = "share of the chosen that the mask covers", "share of the chosen that stays", "share of the chosen that becomes another word"
-CHOSEN, BY_SENTENCE, BY_PLACE = "share of the words that is chosen", "one draw decides for many words of a sentence", "one draw decides for a place in many sentences"
-FATES, WORDS, TWINS = "one fate for many words of a sentence", "ordinary words that never come as another word", "share of the other words that equal the one before"
+CHOSEN = "share of the words that is chosen"
+BY_SENTENCE = "one draw decides for many words of a sentence"
+BY_PLACE = "one draw decides for a place in many sentences"
+FATES = "one fate for many words of a sentence"
+WORDS = "ordinary words that never come as another word"
+TWINS = "share of the other words that equal the one before"
 AT_SPECIALS = "labels of the specials"
-SPECIAL, UNCHOSEN, LABELS = "share of the specials that is chosen or changed", "share of the words that change and are not chosen", "share of the labels that are not the word that stood there"
+SPECIAL = "share of the specials that is chosen or changed"
+UNCHOSEN = "share of the words that change and are not chosen"
+LABELS = "share of the labels that are not the word that stood there"
 BEYOND, ALL, NONE = "ids that the vocabulary does not have", "every word is chosen", "no word is chosen"
 
 
@@ -134,7 +140,8 @@ def shares(evidence: Evidence) -> str:
     got = evidence.got
     if not isinstance(got, dict) or COVERED not in got:
         return ""
-    return (f"Of the words, {got[CHOSEN]:.0%} were chosen (p = {evidence.arguments[1]}). Of those, {got[COVERED]:.0%} became the mask, {got[OTHER]:.0%} another "
+    return (f"Of the words, {got[CHOSEN]:.0%} were chosen (p = {evidence.arguments[1]}). "
+            f"Of those, {got[COVERED]:.0%} became the mask, {got[OTHER]:.0%} another "
             f"word, and {got[STAYED]:.0%} stayed.")  # fmt: skip
 
 
@@ -183,7 +190,7 @@ AMONG = {"atol": CHANCE, "rtol": 0.0}
 
 EXERCISE = Exercise(
     id="mlm-mask", number="15.1", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
-    reference=mlm_mask, reads=what_happened, section=MLM, seconds=60.0,
+    reference=mlm_mask, reads=what_happened, section=MLM, quotes=shares, seconds=60.0,
     omits={"precision": "ids are whole numbers, and shares are compared as far as chance allows"},
     probes=(
         visible("p = 1, two sentences", by_hand(1.0)),
@@ -216,16 +223,16 @@ EXERCISE = Exercise(
               asked; everywhere else stands -100.""", quotes=tables),
         wrong("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
               """Every word has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
-              asked; everywhere else stands -100.""", quotes=shares),
+              asked; everywhere else stands -100."""),
         wrong("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
-              """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model
-              must not know that what it sees is right.""", quotes=shares),
+              """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model must
+              not know that what it sees is right."""),
         wrong("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
-              "The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the word that was covered.",
+              """The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the word that was covered.""",
               quotes=tables),
         wrong("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"), EIGHTY,
               "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.", quotes=tables),
@@ -236,46 +243,45 @@ EXERCISE = Exercise(
         wrong("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
               "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.", quotes=tables),
         wrong("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
-              """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at a word that it
-              sees: 80 % become the mask, 10 % another word, 10 % stay.""", quotes=shares),
+              """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at a word that it sees: 80 %
+              become the mask, 10 % another word, 10 % stay."""),
         wrong("none stays", RIGHT.but("fate >= 0.9", "fate >= 0.8"), EIGHTY,
-              "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % stay as they are.", quotes=shares),
+              "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % stay as they are."),
         wrong("none becomes another", RIGHT.without(SWAP), EIGHTY,
-              """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words: 10 % become another
-              word, drawn from the vocabulary, and 10 % stay.""", quotes=shares),
+              """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words: 10 % become another word,
+              drawn from the vocabulary, and 10 % stay."""),
         wrong("80 and 10 exchanged", RIGHT.but("fate < 0.8", "fate < 0.1").but("fate >= 0.9", "fate >= 0.2"), EIGHTY,
-              "80 % of the chosen words became another word, and 10 % the mask. It is the other way round.", quotes=shares),
+              "80 % of the chosen words became another word, and 10 % the mask. It is the other way round."),
         wrong("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
-              "80 % of the chosen words stay as they are. 80 % become the mask.", quotes=shares),
+              "80 % of the chosen words stay as they are. 80 % become the mask."),
         wrong("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
-              "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out what was chosen.",
-              quotes=shares),
+              "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out what was chosen."),
         wrong("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
-              """Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only chosen words change.""",
-              quotes=shares),
+              "Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only chosen words change."),
         wrong("one draw for both", RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"), EIGHTY,
-              """One random number decided both whether a word is chosen and what becomes of it. Among those below p nearly all are below
-              .8 too. Draw once more for the second question.""", quotes=shares),
+              """One random number decided both whether a word is chosen and what becomes of it. Among those below p nearly all are below .8 too. Draw
+              once more for the second question."""),
         wrong("one draw for each sentence", RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
               """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there is nothing to guess from.
-              Each word has a draw of its own.""", quotes=shares),
+              Each word has a draw of its own."""),
         wrong("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
-              """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table
-              as large as ids.""", quotes=shares),
+              """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table as large as
+              ids."""),
         wrong("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
-              "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own."),
+              "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own.", quotes=None),
         wrong("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
               "All replaced words became one and the same. Draw another word for each.", quotes=tables),
         wrong("one other word for each sentence", RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
-              "All replaced words of a sentence became one and the same. Draw another word for each."),
+              "All replaced words of a sentence became one and the same. Draw another word for each.", quotes=None),
         wrong("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
-              "The other words were taken from the sentence itself. They are drawn from all V ids."),
+              "The other words were taken from the sentence itself. They are drawn from all V ids.", quotes=None),
         wrong("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
-              "Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.",
-              shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
-        wrong("two draws for one fate", RIGHT.but("chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
+              """Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.""",
+              quotes=None, shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
+        wrong("two draws for one fate", RIGHT.but(
+                  "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
               """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and 18 % stay. One draw decides
-              between all three, so that 80, 10 and 10 % add up.""", quotes=shares),
+              between all three, so that 80, 10 and 10 % add up."""),
         wrong("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
@@ -286,21 +292,22 @@ EXERCISE = Exercise(
         wrong("exactly so many", RIGHT.but(DRAWN, """
                   wanted = int(p * ids.shape[1])
                   chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""), MLM,
-              """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever asked. Each word is
-              chosen by itself, with probability p."""),
+              """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever asked. Each word is chosen by
+              itself, with probability p."""),
         wrong("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
-              "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p.", quotes=shares),
+              "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
         wrong("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
-              "15 % of the words were chosen whatever p is. It is the second argument.", quotes=shares),
+              "15 % of the words were chosen whatever p is. It is the second argument."),
         wrong("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
-              "p was asked twice, so only p times p of the words were chosen.", quotes=shares),
+              "p was asked twice, so only p times p of the words were chosen."),
         wrong("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
-              "Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth argument.", quotes=tables,
-              shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75),
+              """Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth
+              argument.""",
+              quotes=tables, shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75),
         wrong("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
-                  "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)", "torch.randint(V, ids.shape)"), MLM,
-              """The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the
-              same g."""),
+                  "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)",
+                  "torch.randint(V, ids.shape)"), MLM,
+              "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the same g."),
         wrong("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
               "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
         wrong("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
@@ -312,13 +319,15 @@ EXERCISE = Exercise(
         in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
                  "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and the labels that share it."),
         wrong("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
-              "Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.", quotes=shares,
+              """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
               shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         wrong("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
-              "The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others. (Or words were taken for specials that are none.)", quotes=shares,
+              """The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others. (Or words
+              were taken for specials that are none.)""",
               shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
         wrong("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
-              "Both tables have the dtype of ids, long: an embedding and a loss ask for that.", shows=lambda evidence: " of dtype " in evidence.got[FORM]),
+              """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",
+              shows=lambda evidence: " of dtype " in evidence.got[FORM]),
     ),
     right=(
         right("three tables", RIGHT),

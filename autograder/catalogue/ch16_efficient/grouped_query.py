@@ -79,7 +79,7 @@ PLACES = RIGHT.but(KEYS, "k = k[:, torch.arange(h) // (h // groups)]").but(VALUE
 
 EXERCISE = Exercise(
     id="grouped-query", number="16.4", difficulty=2, minutes=20, visible_points=2, hidden_points=3,
-    reference=grouped_query, section=GROUPS,
+    reference=grouped_query, section=GROUPS, quotes=heads,
     probes=(
         visible("4 heads, 2 groups: every key alike", BY_HAND),
         visible("4 heads, 2 groups: each head asks something else", ASKED),
@@ -96,104 +96,103 @@ EXERCISE = Exercise(
     wrong=(
         wrong("repeat instead of repeat_interleave", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)").but(
                   VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
-              """Head 1 read group 1's keys: the groups were put one after the other, 0 1 0 1, where neighbors share one, 0 0 1 1. Whoever
-              cuts the axis of heads needs (groups, h / groups), in this order.""", heads),
+              """Head 1 read group 1's keys: the groups were put one after the other, 0 1 0 1, where neighbors share one, 0 0 1 1. Whoever cuts the
+              axis of heads needs (groups, h / groups), in this order."""),
         wrong("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"), GROUPS,
-              """Head 1 asked group 1's keys and took group 0's values: the keys were put one after the other, 0 1 0 1, where neighbors share
-              one, 0 0 1 1.""", heads),
+              """Head 1 asked group 1's keys and took group 0's values: the keys were put one after the other, 0 1 0 1, where neighbors share one, 0 0
+              1 1."""),
         wrong("the values by turns, the keys as they should", RIGHT.but(VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
-              """Head 1 asked group 0's keys and took group 1's values: the values were put one after the other, 0 1 0 1, where neighbors share
-              one, 0 0 1 1.""", heads),
+              """Head 1 asked group 0's keys and took group 1's values: the values were put one after the other, 0 1 0 1, where neighbors share one, 0
+              0 1 1."""),
         wrong("heads sent to i // groups", PLACES.but(
                   "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, torch.arange(h) // groups]").but(
                   "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, torch.arange(h) // groups]"), GROUPS,
-              """Head i was sent to group i // groups, which may not exist. Each group serves h / groups heads, so head i reads group
-              i // (h / groups).""", heads),
+              """Head i was sent to group i // groups, which may not exist. Each group serves h / groups heads, so head i reads group i // (h /
+              groups)."""),
         wrong("groups copies of each", RIGHT.but(KEYS, "k = k.repeat_interleave(groups, dim=1)").but(
                   VALUES, "v = v.repeat_interleave(groups, dim=1)"), GROUPS,
-              """Each group was copied groups times. It serves h / groups heads: with 6 heads and 3 groups that is 2 copies, not 3. (Only where
-              h is groups times groups are they the same.)"""),
+              """Each group was copied groups times. It serves h / groups heads: with 6 heads and 3 groups that is 2 copies, not 3. (Only where h is
+              groups times groups are they the same.)"""),
         wrong("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
-              "Every head read group 0. That is multi-query attention; with several groups each serves h / groups heads.", heads),
+              "Every head read group 0. That is multi-query attention; with several groups each serves h / groups heads."),
         wrong("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
-              "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong together.", heads),
+              "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong together."),
         wrong("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, -1)).mean(dim=2)").but(
                   RETURNED, "return (weights @ v).repeat_interleave(h // groups, dim=1)"), GROUPS,
               """All heads of a group return the same: their queries were averaged, or one of them asked for all. They share keys and values, and each
-              asks a question of its own.""", heads),
+              asks a question of its own."""),
         wrong("no scaling", RIGHT.without(DIVISION), GROUPS,
-              "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05).", heads),
+              "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05)."),
         wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,
-              "The scores were divided by the root of the whole width. A head has d_k numbers, the last axis of q: that root.", heads),
+              "The scores were divided by the root of the whole width. A head has d_k numbers, the last axis of q: that root."),
         wrong("divided by the root of the groups' width", RIGHT.but("q.shape[-1] ** 0.5", "(groups * q.shape[-1]) ** 0.5"), GROUPS,
-              "The scores were divided by the root of groups times d_k. A query meets one key of d_k numbers: that root.", heads),
+              "The scores were divided by the root of groups times d_k. A query meets one key of d_k numbers: that root."),
         wrong("divided by the root of d_v", RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS,
-              "The scores were divided by the root of the width of a value. A score adds up d_k products, the last axis of q: that root.", heads),
+              "The scores were divided by the root of the width of a value. A score adds up d_k products, the last axis of q: that root."),
         wrong("divided by the root of a group's width", RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
-              "The scores were divided by the root of all d_k of a group's heads together. Each head meets its keys by itself: the root of d_k.", heads),
+              "The scores were divided by the root of all d_k of a group's heads together. Each head meets its keys by itself: the root of d_k."),
         wrong("a causal mask", RIGHT.but("scores = scores / q.shape[-1] ** 0.5", """
                   later = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1)
                   scores = (scores / q.shape[-1] ** 0.5).masked_fill(later, -torch.inf)"""), GROUPS,
-              "Later keys were masked. Nothing is masked here: every query sees all keys of its group.", heads),
+              "Later keys were masked. Nothing is masked here: every query sees all keys of its group."),
         wrong("numbers repeated in place of heads", RIGHT.but(KEYS, "k = k.repeat_interleave(h // groups).reshape(k.shape[0], h, *k.shape[2:])").but(
                   VALUES, "v = v.repeat_interleave(h // groups).reshape(v.shape[0], h, *v.shape[2:])"), GROUPS,
-              "Every single number was repeated, since no axis was named, and then cut into heads. It is whole heads that stand twice.", heads),
+              "Every single number was repeated, since no axis was named, and then cut into heads. It is whole heads that stand twice."),
         wrong("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
-              "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05).", heads),
+              "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05)."),
         wrong("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
               """4 heads cannot be shared out among 3 groups. Your code did not raise ValueError: it went on, or stopped with an error of another
               name, of which nobody learns why. Look at h and groups before anything is computed."""),
         wrong("groups that do not divide are cut off", RIGHT.without(IF).without(RAISE).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q[:, :k.shape[1]]"), GROUPS,
-              """4 heads cannot be shared out among 3 groups, and heads were left out instead. Raise ValueError before anything is
-              computed."""),
+              "4 heads cannot be shared out among 3 groups, and heads were left out instead. Raise ValueError before anything is computed."),
         wrong("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"), GROUPS,
               "AssertionError was raised where groups does not divide h. For an argument that the caller can get wrong, ValueError is the word."),
         wrong("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0"), GROUPS,
-              """Fewer groups than heads were refused, which is what this is for: the check is the wrong way round. groups has to divide h, so
-              the rest of h divided by groups counts."""),
+              """Fewer groups than heads were refused, which is what this is for: the check is the wrong way round. groups has to divide h, so the
+              rest of h divided by groups counts."""),
         wrong("the keys averaged", RIGHT.but(KEYS, "k = k.mean(dim=1, keepdim=True)").but(VALUES, "v = v.mean(dim=1, keepdim=True)"), GROUPS,
-              """Keys and values of all groups were averaged into one. (An average of *heads* is how a trained multi-head model is turned into
-              a grouped one, once; here each head reads its group as it is.)""", heads),
+              """Keys and values of all groups were averaged into one. (An average of *heads* is how a trained multi-head model is turned into a
+              grouped one, once; here each head reads its group as it is.)"""),
         wrong("the queries averaged", RIGHT.without(KEYS).without(VALUES).before(
                   DIVISION, "scores = scores").but("scores = q @ k", "q = q.unflatten(1, (groups, -1)).mean(dim=2)\n    scores = q @ k"), GROUPS,
               """The queries of a group's heads were averaged, so only one head a group is left. Queries stay as they are: h of them come in, h
-              outputs go out.""", heads),
+              outputs go out."""),
         wrong("heads of a group added up", RIGHT.but(RETURNED, "return (weights @ v).unflatten(1, (groups, -1)).sum(dim=2)"), GROUPS,
-              "The outputs of a group's heads were added up. They share keys and values and nothing else: h outputs are wanted.", heads),
+              "The outputs of a group's heads were added up. They share keys and values and nothing else: h outputs are wanted."),
         wrong("the heads merged", RIGHT.but(RETURNED, "return (weights @ v).transpose(1, 2).flatten(2)"), GROUPS,
-              "The heads were put side by side, (B, Tq, h dv). Here they stay apart: (B, h, Tq, dv).", heads),
+              "The heads were put side by side, (B, Tq, h dv). Here they stay apart: (B, h, Tq, dv)."),
         wrong("grouped, and put together the other way", RIGHT.without(KEYS).without(VALUES).but(
                   RETURNED, "return (weights @ v.unsqueeze(2)).transpose(1, 2).flatten(1, 2)").but(
                   "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, h // groups))\n    scores = q @ k.unsqueeze(2).transpose(-2, -1)"), GROUPS,
-              "Each head's output is right, but the heads came back in another order: their two axes changed places before they became one.", heads),
+              "Each head's output is right, but the heads came back in another order: their two axes changed places before they became one."),
         wrong("softmax over the queries", RIGHT.but("scores, dim=-1", "scores, dim=-2"), GROUPS,
-              "The shares run over the queries. Each query shares out 1 among the keys: the last axis (chapter 05).", heads),
+              "The shares run over the queries. Each query shares out 1 among the keys: the last axis (chapter 05)."),
         wrong("softmax over the heads", RIGHT.but("scores, dim=-1", "scores, dim=1"), GROUPS,
-              "The shares run over the heads. Each head's query shares out 1 among the keys: the last axis (chapter 05).", heads),
+              "The shares run over the heads. Each head's query shares out 1 among the keys: the last axis (chapter 05)."),
         wrong("one softmax for a whole group", RIGHT.but(SOFTMAX, """
                   joined = scores.unflatten(1, (groups, -1)).movedim(2, -2)
                   weights = torch.softmax(joined.flatten(-2), dim=-1).unflatten(-1, joined.shape[-2:]).movedim(-2, 2).flatten(1, 2)"""), GROUPS,
-              "The heads of a group share out 1 among themselves. They have keys in common, and not the shares: each head has its own 1.", heads),
+              "The heads of a group share out 1 among themselves. They have keys in common, and not the shares: each head has its own 1."),
         wrong("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), GROUPS,
-              "The scores themselves mixed the values. A softmax makes shares of them first (chapter 05).", heads),
+              "The scores themselves mixed the values. A softmax makes shares of them first (chapter 05)."),
         wrong("softmax without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), GROUPS,
               "Large scores became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the largest first."),
         wrong("the values not shared out", RIGHT.but(RETURNED, "return weights"), GROUPS,
-              "These are the weights, (B, h, Tq, Tk). They still have to mix the values.", heads),
+              "These are the weights, (B, h, Tq, Tk). They still have to mix the values."),
         wrong("values of the keys", RIGHT.but(RETURNED, "return weights @ k"), GROUPS,
-              "The keys were mixed in place of the values.", heads),
+              "The keys were mixed in place of the values."),
         wrong("weights and output", RIGHT.but(RETURNED, "return weights @ v, weights"), GROUPS,
               "Two things came back. The output alone is asked for."),
         wrong("the first sentence's keys for all", RIGHT.but(KEYS, "k = k[:1].repeat_interleave(h // groups, dim=1)").but(
                   VALUES, "v = v[:1].repeat_interleave(h // groups, dim=1)"), GROUPS,
-              "Every sentence of the batch read the keys and values of the first one.", heads),
+              "Every sentence of the batch read the keys and values of the first one."),
         wrong("groups backwards", PLACES.but("k[:, torch.arange(h) // (h // groups)]", "k[:, (h - 1 - torch.arange(h)) // (h // groups)]").but(
                   "v[:, torch.arange(h) // (h // groups)]", "v[:, (h - 1 - torch.arange(h)) // (h // groups)]"), GROUPS,
-              "The first heads read the last group. Count groups from the front, as heads are.", heads),
+              "The first heads read the last group. Count groups from the front, as heads are."),
         in_place("q", RIGHT.before(KEYS, "q /= q.shape[-1] ** 0.5").without(DIVISION), GROUPS),
         *usual_mistakes(RIGHT, arguments="q k v", detached=GROUPS, float32=GROUPS, single=GROUPS, squeezed=GROUPS, viewed=GROUPS),
     ),

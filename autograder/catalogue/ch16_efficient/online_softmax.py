@@ -1,6 +1,7 @@
 """16.3: a softmax over scores that come in blocks, and never lie side by side."""
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.stages import Reading
@@ -93,11 +94,8 @@ def how_it_reads(case: Case, result: Any) -> Any:
 
 def right_otherwise(evidence: Evidence) -> bool:
     got, wanted = evidence.got, evidence.expected
-    return (
-        isinstance(got, Seen)
-        and isinstance(got["result"], Tensor)
-        and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
-    )
+    comparable = isinstance(got, Seen) and isinstance(got["result"], Tensor)
+    return comparable and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
 
 
 def put_together(evidence: Evidence) -> bool:
@@ -116,16 +114,10 @@ def largest(evidence: Evidence) -> str:
             f"made holds {evidence.got.told['largest']:,} numbers.")  # fmt: skip
 
 
-def rows(evidence: Evidence) -> str:
-    """The first query that differs."""
-    return wrong_row(evidence, "query")
-
+rows = partial(wrong_row, row_name="query")  # the first query that differs
 
 # One query. Exponentials 1, 2 and 4: shares 1/7, 2/7, 4/7 of the values 10, 40, 20.
-BY_HAND = [
-    (torch.tensor([[0.0, math.log(2)]]), torch.tensor([[10.0], [40.0]])),
-    (torch.tensor([[math.log(4)]]), torch.tensor([[20.0]])),
-]
+BY_HAND = [(torch.tensor([[0.0, math.log(2)]]), torch.tensor([[10.0], [40.0]])), (torch.tensor([[math.log(4)]]), torch.tensor([[20.0]]))]
 NOTHING_AT_FIRST = [
     (torch.tensor([[-torch.inf, -torch.inf], [0.0, -torch.inf]]), torch.tensor([[10.0, 1.0, 0.0], [40.0, 2.0, 0.0]])),
     (torch.tensor([[0.0, 0.0, math.log(2)], [math.log(3), -torch.inf, -torch.inf]]), torch.tensor([[20.0, 0.0, 4.0], [30.0, 0.0, 8.0], [60.0, 3.0, 0.0]])),
@@ -184,7 +176,7 @@ BLOCK_BY_BLOCK = answer("""
 
 EXERCISE = Exercise(
     id="online-softmax", number="16.3", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
-    reference=online_softmax, reads=how_it_reads, stage="reading", section=RESCALE, seconds=40.0,
+    reference=online_softmax, reads=how_it_reads, stage="reading", section=RESCALE, quotes=rows, seconds=40.0,
     probes=(
         visible("one query, two blocks by hand", Case((BY_HAND,)), rtol=1e-3),
         visible("a first block that a query may not see", Case((NOTHING_AT_FIRST,)), rtol=1e-3),
@@ -209,40 +201,42 @@ EXERCISE = Exercise(
     ),
     wrong=(
         wrong("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
-              """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large
-              beside the new ones: the sum has to shrink by exp(old maximum - new).""", rows),
+              """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large beside
+              the new ones: the sum has to shrink by exp(old maximum - new)."""),
         wrong("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
               """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under the old maximum, so both
-              shrink by exp(old maximum - new).""", rows),
+              shrink by exp(old maximum - new)."""),
         wrong("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
               """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large beside the new: it has to
-              shrink by exp(old maximum - new).""", rows),
+              shrink by exp(old maximum - new)."""),
         wrong("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
               """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is blown up instead of
               shrinking. The maximum is that of everything so far."""),
         wrong("max of block only, nothing rescaled", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
                   "mixed * rescale", "mixed"), RESCALE,
-              "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring them to one maximum first.", rows),
+              "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring them to one maximum first."),
         wrong("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
-              """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are infinite from the start.
-              It is exp(old - new), at most 1."""),
+              """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are infinite from the start. It is
+              exp(old - new), at most 1."""),
         wrong("rescaled twice", RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
-              "What the values are mixed into was rescaled twice.", rows),
+              "What the values are mixed into was rescaled twice."),
         wrong("the new ones rescaled too", RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
                   MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
               "The new block's exponentials were rescaled together with the old sums. They are measured by the new maximum already."),
-        wrong("last partial block", RIGHT.but(LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if one[0].shape[1] == size]:"), TILES,
-              "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a length of its own.", rows),
+        wrong("last partial block", RIGHT.but(
+                  LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if one[0].shape[1] == size]:"), TILES,
+              "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a length of its own."),
         wrong("the last block left out", RIGHT.but(LOOP, "for scores, values in blocks[:-1] or blocks:"), TILES,
-              "The last block was left out.", rows),
+              "The last block was left out."),
         wrong("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
-              "The first block was left out.", rows),
+              "The first block was left out."),
         wrong("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
-              "Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to 0.", rows),
-        wrong("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
-                  "blind = total == 0", "blind = total == 0"), RESCALE,
-              """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever.
-              As long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should be."""),
+              """Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to
+              0."""),
+        wrong("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
+                  "scores - safe", "scores - new"), RESCALE,
+              """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever. As
+              long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should be."""),
         wrong("NaN made 0 at the end", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
               """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once, ate what followed, and was
@@ -257,10 +251,12 @@ EXERCISE = Exercise(
         wrong("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
               """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
               largest score so far is what to subtract."""),
-        wrong("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
+        wrong("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
+                  RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
               """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that nothing was made 0 at the
               end. The largest score so far is what to subtract."""),
-        wrong("the first block's maximum throughout", RIGHT.but(NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
+        wrong("the first block's maximum throughout", RIGHT.but(
+                  NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
               """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger by 100 has an infinite
               exponential beside it."""),
         wrong("the new block under its own maximum", RIGHT.but(SHARES, """
@@ -268,45 +264,51 @@ EXERCISE = Exercise(
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
               """The old sums were brought to the common maximum, and the new block's exponentials were taken under the block's own. Where an earlier
               score is larger they count too much: all of them are measured by the largest so far."""),
+        wrong("rescaled by the block's own maximum", RIGHT.but(
+                  FACTOR, "rescale = torch.exp(largest - scores.amax(dim=-1, keepdim=True)) if total.any() else total"), RESCALE,
+              """The old sums were rescaled by the block's own maximum. Where an earlier score is larger that blows them up: it is the largest so far
+              that they are measured by."""),
         wrong("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
               "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
-        wrong("the maximum along the queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
+        wrong("the maximum along the queries", RIGHT.but(
+                  "scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
               "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
         wrong("sums divided in each block", BLOCK_BY_BLOCK, TILES,
-              """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by
-              the sum of everything.""", rows),
+              """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by the
+              sum of everything."""),
         wrong("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "nan_to_num(0.0) @ values", "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"), TILES,
-              "Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of everything.", rows),
+              """Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of
+              everything."""),
         wrong("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
-                  "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values", "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
+                  "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values",
+                  "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
                   "return result", "return result / count"), TILES,
               """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block counts is the sum of its
               exponentials, not how many keys it has."""),
         wrong("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
-              """Each block was divided by the sum so far, which later blocks change. Divide once, at the end.""", rows),
+              "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
         wrong("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
-              "The sum of the exponentials was never divided by, so the shares do not sum to 1.", rows),
+              "The sum of the exponentials was never divided by, so the shares do not sum to 1."),
         wrong("the sum over the queries", RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
-              "The exponentials were summed up over all queries. Each query has a sum of its own.", rows),
+              "The exponentials were summed up over all queries. Each query has a sum of its own."),
         wrong("exponentials of the scores alone", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores)"), RESCALE,
               "The maximum was kept and the old sums were rescaled by it, but the new exponentials were taken without it."),
-        wrong("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but("torch.exp(scores - safe)", "torch.exp2(scores - safe)"), RESCALE,
-              "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores by 1.4427 first.", rows),
+        wrong("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but(
+                  "torch.exp(scores - safe)", "torch.exp2(scores - safe)"), RESCALE,
+              "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores by 1.4427 first."),
         wrong("blocks put together", CAT, TILES,
               """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay in memory, which is what
-              tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", largest, shows=put_together),
+              tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", quotes=largest, shows=put_together),
         wrong("each block read twice", TWICE, RESCALE,
-              """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for
-              one query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes,
-              and one walk is enough.""", shows=read_again),
-        wrong("always float32", RIGHT.ending_in(".float()"), RESCALE,
-              "float64 went in and float32 came out. The result keeps the dtype of the blocks."),
-        wrong("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(".to(blocks[0][0].dtype)"), RESCALE,
+              """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for one
+              query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes, and one walk
+              is enough.""", shows=read_again),
+        *usual_mistakes(RIGHT, detached=RESCALE, float32=RESCALE),
+        wrong("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(
+                  ".to(blocks[0][0].dtype)"), RESCALE,
               """The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
               there. Compute in the dtype of the blocks."""),
-        wrong("cut off from the gradient", RIGHT.ending_in(".detach()"), RESCALE,
-              "The values are right, but no gradient flows back: .detach(), .data, .item() or no_grad cut the graph."),
         wrong("scores cut off from the gradient", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
                   "torch.exp(largest - safe)", "torch.exp(largest.detach() - safe.detach())"), RESCALE,
               "The values are right, but no gradient reaches the scores: something cuts them off, such as .detach(), .data or .item()."),

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.known_answers import Answer
 from autograder.judging import rules
 from autograder.judging.compare import difference
 from autograder.judging.diagnose import diagnose, namespace_of
@@ -138,6 +139,13 @@ def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
     assert [known.name for known, report in reports.items() if max(map(len, report.splitlines())) > WIDTH] == []
     assert [known.name for known in reports if re.search(code, known.message)] == []
     assert [known.name for known, report in reports.items() if known.message not in " ".join(report.split())] == []
+
+
+@by_id
+def test_what_is_said_of_one_mistake_stays_true_where_there_are_two(exercise):
+    composed = [known for known in exercise.wrong if isinstance(known.source, Answer) and known.shows is None]
+    claims = r"built right|(?:all|everything) else is right|the only mistake"
+    assert [known.name for known in composed if re.search(claims, known.message)] == []
 
 
 @by_id

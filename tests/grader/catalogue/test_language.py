@@ -10,7 +10,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import sections
-from autograder.catalogue.exercise import Case, EntryError, Evidence, Section
+from autograder.catalogue.exercise import Case, EntryError, Evidence, Exercise, Misconception, Section
 from autograder.catalogue.known_answers import (
     answer,
     formula,
@@ -294,3 +294,53 @@ def test_looking_for_one_exercise_reads_one_exercise(monkeypatch):
     )
     again = {name.rpartition(".")[2] for name in sys.modules if name.rpartition(".")[0] in entries}
     assert again == {"attend", "shared"}
+
+
+def quoting(*mistakes: Misconception) -> dict[str, Misconception]:
+    """The mistakes of an exercise whose quote is the first number that came back."""
+    exercise = Exercise(
+        id="doubled",
+        number="00.0",
+        visible_points=0,
+        hidden_points=0,
+        section=HERE,
+        reference=doubled,
+        probes=(),
+        wrong=mistakes,
+        right=(),
+        hints=("", "", ""),
+        quotes=lambda evidence: f"You got {float(evidence.got.flatten()[0]):g}.",
+    )
+    return {known.name: known for known in exercise.wrong}
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        (torch.tensor([3.0, 4.0]), "You got 3. Twice."),
+        (torch.tensor([2.0, 4.0]), "Twice."),  # another probe's failure: here nothing differs
+        (torch.tensor([3.0, 4.0], dtype=torch.float64), "Twice."),
+        (torch.tensor([[3.0, 4.0]]), "You returned shape (1, 2) where (2,) was expected. Twice."),
+        ([3.0, 4.0], "Twice."),
+    ],
+)
+def test_an_exercise_s_quote_is_said_of_other_values_and_of_shapes_alone(got, said):
+    known = quoting(wrong("plain", "def doubled(x):\n    return x\n", HERE, "Twice."))["plain"]
+    assert known.explain(Evidence((), torch.tensor([2.0, 4.0]), got)) == said
+    assert known.explain(None) == "Twice."
+
+
+def test_a_mistake_quotes_what_it_names_or_nothing():
+    source = "def doubled(x):\n    return x\n"
+    known = quoting(
+        wrong("silent", source, HERE, "Twice.", quotes=None),
+        wrong("other", source, HERE, "Twice.", quotes=lambda evidence: "Half."),
+        in_place("x", source, HERE),
+    )
+    evidence = Evidence((), torch.tensor([2.0]), torch.tensor([3.0]))
+    assert known["silent"].explain(evidence) == "Twice." and known["other"].explain(evidence) == "Half. Twice."
+    assert known["x changed in place"].explain(evidence).startswith("Your function changed")

@@ -1,0 +1,113 @@
+"""The foreign file of 15.4: how it is drawn, and what is looked at in a model that it was loaded into."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.ch15_pretrained.shared import listed
+from autograder.catalogue.exercise import Case, Evidence
+
+SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
+REFUSED = "a file that does not fit is refused"
+
+
+def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0, mask: bool = True) -> dict[str, Tensor]:
+    """Weights as the file has them, drawn; the norms' scales near 1."""
+    V, D, F, layers, longest = sizes
+    shapes: dict[str, tuple[int, ...]] = {"encoder.embed.weight": (V, D), "encoder.positions.weight": (longest, D)}
+    for n in range(layers):
+        block = f"encoder.block.{n}"
+        shapes |= {f"{block}.ln_1.scale": (D,), f"{block}.ln_1.shift": (D,)}
+        shapes |= {f"{block}.attn.kqv.weight": (D, 3 * D), f"{block}.attn.kqv.bias": (3 * D,)}
+        shapes |= {f"{block}.attn.out.weight": (D, D), f"{block}.attn.out.bias": (D,), f"{block}.attn.mask": (longest, longest)}
+        shapes |= {f"{block}.ln_2.scale": (D,), f"{block}.ln_2.shift": (D,)}
+        shapes |= {f"{block}.mlp.up.weight": (D, F), f"{block}.mlp.up.bias": (F,)}
+        shapes |= {f"{block}.mlp.down.weight": (F, D), f"{block}.mlp.down.bias": (D,)}
+    shapes |= {"encoder.ln_last.scale": (D,), "encoder.ln_last.shift": (D,), "head.weight": (D, V), "head.bias": (V,)}
+    made = {}
+    for name, shape in shapes.items():
+        if name.endswith("mask"):
+            made[name] = torch.ones(shape, dtype=torch.bool).tril()
+            continue
+        value = torch.randn(*shape, generator=g, dtype=torch.float64) / 2 + name.endswith("scale") + at
+        made[name] = value.to(dtype)
+    return {name: value for name, value in made.items() if mask or not name.endswith("mask")}
+
+
+def weights(
+    g: torch.Generator, sizes: tuple[int, ...] = SIZES, stored: torch.dtype = torch.float16, dtype: str = "float32",
+    at: float = 0.0, order: str = "", mask: bool = True,
+) -> Case:  # fmt: skip
+    """The file's entries and what the stage makes the model of. order: "backwards" or "by name" where not as in the table."""
+    sd = foreign(g, sizes, stored, at, mask)
+    if order == "backwards":
+        sd = dict(reversed(sd.items()))
+    if order == "by name":
+        sd = dict(sorted(sd.items()))
+    return Case((sd, {"sizes": list(sizes), "dtype": dtype, "start": 0.125}))
+
+
+def damaged(g: torch.Generator, without: tuple[str, ...] = (), put: tuple[tuple[str, tuple[int, ...]], ...] = (), sizes: tuple[int, ...] = SIZES) -> Case:
+    """A sound file first, then one with entries left out, or put in with another shape or under another name."""
+    case = weights(g, sizes)
+    entries = {name: torch.randn(*shape, generator=g).half() for name, shape in put}
+    sd, given = case.arguments
+    return Case((sd, given | {"damage": {"without": list(without), "put": entries}}))
+
+
+def the_same(*arguments: Any, **options: Any) -> Case:
+    """The same file for everybody."""
+    return weights(torch.Generator().manual_seed(15), *arguments, **options)
+
+
+def what_is_held(case: Case, result: Any) -> Any:
+    """The model's weights, and what else became of its parameters, in words that a report can show."""
+    if isinstance(result, dict) and "refused" in result:
+        return {REFUSED: result["refused"]}
+    if not isinstance(result, dict) or "weights" not in result:
+        return result
+    said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory", "frozen": "parameters that do not learn any more"}
+    return {"weights": result["weights"], **{words: result.get(what) for what, words in said.items()}}
+
+
+def other_weights(evidence: Evidence) -> str:
+    """Which weights are not as they should be, and a number of the first."""
+    if not isinstance(evidence.got, dict) or "weights" not in evidence.got:
+        return ""
+    got, wanted = evidence.got["weights"], evidence.expected["weights"]
+    start = evidence.arguments[1]["start"]
+    off = [name for name, value in wanted.items() if not _close(got.get(name), value)]
+    if not off:
+        return ""
+    untouched = [name for name in off if isinstance(got.get(name), Tensor) and bool((got[name] == start).all())]
+    also = f" Of these, {listed(untouched)} {'was' if len(untouched) == 1 else 'were'} not written at all." if untouched else ""
+    return f"{len(off)} of the model's {len(wanted)} parameters {'is' if len(off) == 1 else 'are'} wrong: {listed(off)}.{also}"
+
+
+def _close(got: Any, wanted: Tensor) -> bool:
+    alike = isinstance(got, Tensor) and (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    return alike and torch.allclose(got.double(), wanted.double(), atol=1e-5)
+
+
+def wrong_parts(evidence: Evidence) -> set[str]:
+    """The last two words of the names of the parameters that are wrong, such as "key.bias"."""
+    got, wanted = evidence.got["weights"], evidence.expected["weights"]
+    return {".".join(name.split(".")[-2:]) for name, value in wanted.items() if not _close(got.get(name), value)}
+
+
+FUSED_BIASES = {"key.bias", "query.bias", "value.bias"}
+FUSED_PARTS = FUSED_BIASES | {"key.weight", "query.weight", "value.weight"}
+NORMS = {f"{norm}.{kind}" for norm in ("norm", "norm1", "norm2") for kind in ("weight", "bias")}
+
+
+def among(parts: set[str]) -> Callable[[Evidence], bool]:
+    """Whether nothing but some of these parts is wrong."""
+    return lambda evidence: bool(wrong_parts(evidence)) and wrong_parts(evidence) <= parts
+
+
+def as_it_was(evidence: Evidence) -> bool:
+    """Whether nothing at all was written."""
+    start = evidence.arguments[1]["start"]
+    return all(bool((value == start).all()) for value in evidence.got["weights"].values())
