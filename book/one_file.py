@@ -109,18 +109,31 @@ def in_one_piece(site: Path, pages: list[str]) -> str:
     first = soups[pages[0]]
     links = [str(link) for link in first.select('head link[rel="stylesheet"]')]
     scripts = {script["src"].partition("?")[0] for soup in soups.values() for script in soup.select("script[src]")}
-    drawn = [f'<script defer src="{source}"></script>' for source in sorted(scripts) if is_own(source)]
+    in_order = sorted(filter(is_own, scripts), key=lambda source: ("widgets.js" not in source, source))  # tools first
+    drawn = [f'<script defer src="{source}"></script>' for source in in_order]
     for article in articles.values():
         for script in article.select("script[src]"):
             script.decompose()
     contents = "".join(f'<li><a href="#{page}">{title_of(article)}</a></li>' for page, article in articles.items())
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     return DOCUMENT.format(
-        head="".join([*links, *drawn]),
+        head="".join([*links, *drawn, awaited_fonts(site)]),
         contents=contents,
         chapters="".join(map(str, articles.values())),
         **{key: settings[key] for key in ("title", "author", "copyright")},
     )
+
+
+def awaited_fonts(site: Path) -> str:
+    """Return the fonts that a screen shows only where they are at hand in time, as ones that paper waits for."""
+    faces = re.findall(r"@font-face *\{[^}]*font-display: optional[^}]*\}", _read(site / "_static" / "site.css"))
+    told = "".join(faces).replace("font-display: optional", "font-display: block")
+    moved = told.replace('url("', 'url("_static/')
+    return f"<style>{moved}</style>"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def is_own(source: str) -> bool:

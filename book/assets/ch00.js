@@ -6,25 +6,7 @@
 (() => {
   "use strict";
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children.filter((child) => child !== null));
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
-
-  let serial = 0;
-  const choices = (legend, labels, chosen, onChange) => {
-    const name = `ch00-choice-${++serial}`;
-    return html("fieldset", {}, html("legend", {}, legend), ...labels.map((label, index) =>
-      html("label", { class: "choice" },
-        html("input", { type: "radio", name, checked: index === chosen, onchange: () => onChange(index) }),
-        html("span", {}, label))));
-  };
+  const { html, head, column, rowHead, choices } = window.widgets;
 
   // ---- the live translator -------------------------------------------------------------------------------
 
@@ -51,9 +33,9 @@
   // What it looked at, one row for each word written; a row's name is a button that chooses the step.
   const map = ({ source, target, weights }, chosen, choose) => html("table", { class: "looked" },
     html("caption", {}, "What it looked at, row by row"),
-    html("thead", {}, html("tr", {}, html("td"), ...source.map((token) => html("th", { scope: "col" }, html("span", {}, plain(token)))))),
+    html("thead", {}, html("tr", {}, html("td"), ...source.map((token) => column(html("span", {}, plain(token)))))),
     html("tbody", {}, ...target.map((token, row) => html("tr", { class: row === chosen ? "chosen" : null },
-      html("th", { scope: "row" }, html("button", { type: "button", "aria-pressed": row === chosen ? "true" : "false", onclick: () => choose(row) }, plain(token))),
+      rowHead(html("button", { type: "button", "aria-pressed": row === chosen ? "true" : "false", onclick: () => choose(row) }, plain(token))),
       ...weights[row].map((share) => html("td", { class: share >= WHITE_FROM ? "strong" : null, style: `--share:${share.toFixed(3)}` },
         share.toFixed(2)))))));
 

@@ -6,28 +6,9 @@
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children.filter((child) => child !== null));
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
+  const { html, svg, head, choices } = window.widgets;
   const INK = "fill:var(--figure-ink)";
 
-  let serial = 0;
-  const choices = (legend, labels, chosen, onChange) => {
-    const name = `ch01-choice-${++serial}`;
-    return html("fieldset", {}, html("legend", {}, legend), ...labels.map((label, index) =>
-      html("label", { class: "choice" },
-        html("input", { type: "radio", name, checked: index === chosen, onchange: () => onChange(index) }),
-        html("span", {}, label))));
-  };
   const slider = (label, min, max, step, value, onInput) => {
     const input = html("input", { type: "range", min, max, step, value, "aria-label": label, oninput: () => onInput(Number(input.value)) });
     const shown = html("span", {}, "");

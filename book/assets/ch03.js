@@ -6,7 +6,6 @@
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
   const REACH = 4.5, UNIT = 44, MARGIN = 12, STEP = 0.5;
   const SIZE = 2 * (REACH * UNIT + MARGIN);
   const ARROWS = [{ name: "a", color: "var(--query)" }, { name: "b", color: "var(--key)" }];
@@ -19,18 +18,8 @@
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  const { html, svg, column, rowHead, digits } = window.widgets;
 
-  const fixed = (number) => number.toFixed(3).replace(/^-(0\.0*)$/, "$1").replace("-", "−");
   const plain = (number) => String(Math.round(number * 1000) / 1000).replace("-", "−");
   const factor = (number) => (number < 0 ? `(${plain(number)})` : plain(number));
 
@@ -144,20 +133,18 @@
       },
     });
 
-    const column = (text) => html("th", { scope: "col" }, text);
-    const rowHead = (text) => html("th", { scope: "row" }, text);
 
     const fillTables = (found) => {
       fields.replaceChildren(
         html("thead", {}, html("tr", {}, column("arrow"), column("1st"), column("2nd"), column("length"))),
         html("tbody", {}, ...ARROWS.map(({ name }, index) => html("tr", {}, rowHead(name),
-          html("td", {}, coordinate(index, 0)), html("td", {}, coordinate(index, 1)), html("td", {}, fixed(found.lengths[index]))))));
+          html("td", {}, coordinate(index, 0)), html("td", {}, coordinate(index, 1)), html("td", {}, digits(found.lengths[index]))))));
       const [[a1, a2], [b1, b2]] = points.map((point) => point.map(factor));
       const lengths = found.lengths.map((length) => length.toFixed(3)).join(" · ");
       const rows = [
         ["dot", `${a1}·${b1} + ${a2}·${b2}`, plain(found.dot)],
-        ["cosine", found.lengths[0] && found.lengths[1] ? `${plain(found.dot)} ÷ (${lengths})` : "by agreement", fixed(found.cosine)],
-        ["scaled", `${plain(found.dot)} ÷ √2`, fixed(found.scaled)],
+        ["cosine", found.lengths[0] && found.lengths[1] ? `${plain(found.dot)} ÷ (${lengths})` : "by agreement", digits(found.cosine)],
+        ["scaled", `${plain(found.dot)} ÷ √2`, digits(found.scaled)],
       ];
       numbers.replaceChildren(
         html("thead", {}, html("tr", {}, column("measure"), column("how"), column("number"))),
@@ -169,7 +156,7 @@
       picture.replaceChildren(...grid(), ...shadow(points, found),
         ...ARROWS.flatMap(({ color }, index) => shaft([0, 0], points[index], color, index ? 3.5 : 5)), ...ARROWS.map((_, index) => handle(index)));
       fillTables(found);
-      output.textContent = `dot ${plain(found.dot)}, cosine ${fixed(found.cosine)}, scaled ${fixed(found.scaled)}: ${verdict(found)}`;
+      output.textContent = `dot ${plain(found.dot)}, cosine ${digits(found.cosine)}, scaled ${digits(found.scaled)}: ${verdict(found)}`;
     };
 
     root.replaceChildren(

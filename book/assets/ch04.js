@@ -1,6 +1,6 @@
 /* W04a of chapter 04: three scores and a temperature, their shares, entropy and slopes.
 
-   A classic script that stands by itself, so that the page works straight from the disk. Its numbers come from the
+   A classic script, so that the page works straight from the disk. Its numbers come from the
    same formula as transformer_ref.model.softmax, and the page prints them as text too. */
 
 (() => {
@@ -8,27 +8,8 @@
 
   const THINGS = ["orange", "apple", "motorcycle"], START = [1, 0.71, -1];
   const REACH = 5; // scores from -5 to 5
-  const SVG = "http://www.w3.org/2000/svg";
 
-  const softmax = (scores) => {
-    const largest = Math.max(...scores);
-    const powers = scores.map((score) => Math.exp(score - largest));
-    const total = powers.reduce((sum, power) => sum + power, 0);
-    return powers.map((power) => power / total);
-  };
-
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-
-  const tidy = (number, digits) => number.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
+  const { html, svg, column, rowHead, digits, softmax } = window.widgets;
 
   const sharesInBars = (shares) => {
     const left = 92, full = 180, row = 34;
@@ -36,7 +17,7 @@
     shares.forEach((share, index) => {
       const middle = (index + 0.5) * row;
       const text = (x, anchor, words) => svg("text", { x, y: middle, "text-anchor": anchor, "dominant-baseline": "central", "font-size": 14.5, style: "fill:var(--figure-ink)" }, words);
-      picture.append(text(left - 8, "end", THINGS[index]), text(left + full + 8, "start", tidy(share, 3)),
+      picture.append(text(left - 8, "end", THINGS[index]), text(left + full + 8, "start", digits(share, 3)),
         svg("rect", { x: left, y: middle - 10, width: full, height: 20, rx: 2, style: "fill:none;stroke:var(--figure-grid)" }),
         svg("rect", { x: left, y: middle - 10, width: full * share, height: 20, rx: 2, style: "fill:var(--query)" }));
     });
@@ -52,15 +33,14 @@
       const tau = 2 ** coolness, shares = softmax(scores.map((score) => score / tau));
       const entropy = -shares.reduce((sum, share) => sum + (share > 0 ? share * Math.log(share) : 0), 0);
       bars.replaceChildren(sharesInBars(shares));
-      const head = (words) => html("th", { scope: "col" }, words);
       table.replaceChildren(
-        html("thead", {}, html("tr", {}, head("thing"), head("score"), head("score ÷ τ"), head("share"), head("slope"))),
+        html("thead", {}, html("tr", {}, column("thing"), column("score"), column("score ÷ τ"), column("share"), column("slope"))),
         html("tbody", {}, ...THINGS.map((thing, index) => html("tr", {},
-          html("th", { scope: "row" }, thing), html("td", {}, tidy(scores[index], 2)), html("td", {}, tidy(scores[index] / tau, 2)),
-          html("td", { class: "share" }, tidy(shares[index], 3)), html("td", { class: "slope" }, tidy(shares[index] * (1 - shares[index]) / tau, 3))))));
-      output.textContent = `entropy ${tidy(entropy, 3)}: as undecided as ${tidy(Math.exp(entropy), 2)} equal shares`;
+          rowHead(thing), html("td", {}, digits(scores[index], 2)), html("td", {}, digits(scores[index] / tau, 2)),
+          html("td", { class: "share" }, digits(shares[index], 3)), html("td", { class: "slope" }, digits(shares[index] * (1 - shares[index]) / tau, 3))))));
+      output.textContent = `entropy ${digits(entropy, 3)}: as undecided as ${digits(Math.exp(entropy), 2)} equal shares`;
       [...scores, tau].forEach((value, index) => {
-        const words = tidy(value, 2);
+        const words = digits(value, 2);
         values[index].textContent = words;
         sliders[index].setAttribute("aria-valuetext", words);
       });

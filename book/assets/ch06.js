@@ -1,30 +1,12 @@
 /* W06a and W06d of chapter 06: where each number lands when words are split into heads, and what trained heads look at.
 
-   A classic script that stands by itself, so that the page works straight from the disk. The page prints both as text
+   A classic script, so that the page works straight from the disk. The page prints both as text
    too; the trained weights come from the page itself. */
 
 (() => {
   "use strict";
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-
-  let serial = 0;
-  const choices = (legend, labels, chosen, onChange) => {
-    const name = `ch06-choice-${++serial}`;
-    return html("fieldset", {}, html("legend", {}, legend), ...labels.map((label, index) =>
-      html("label", { class: "choice" },
-        html("input", { type: "radio", name, checked: index === chosen, onchange: () => onChange(index) }),
-        html("span", {}, label))));
-  };
-  const head = (title, id) => html("p", { class: "widget-head" }, title, html("span", { class: "widget-id" }, id));
+  const { html, head, column, rowHead, choices } = window.widgets;
 
   // ---- W06a: the split machine -----------------------------------------------------------------------------------------
 
@@ -106,10 +88,9 @@
     };
     const draw = () => {
       const names = named(), all = sentences[sentence].weights, row = all[shownHead][asks];
-      const column = (words) => html("th", { scope: "col" }, words);
       bars.replaceChildren(html("caption", {}, `“${names[asks]}” asks; shares of its heads`),
         html("thead", {}, html("tr", {}, column("word"), ...all.map((_, h) => column(h === shownHead ? `head ${h} ◂` : `head ${h}`)))),
-        html("tbody", {}, ...names.map((name, place) => html("tr", {}, html("th", { scope: "row" }, name),
+        html("tbody", {}, ...names.map((name, place) => html("tr", {}, rowHead(name),
           ...all.map((weights, h) => html("td", { class: h === shownHead ? "shown" : "", style: `--share:${weights[asks][place]}` }, weights[asks][place].toFixed(3)))))));
       const best = row.indexOf(Math.max(...row));
       output.textContent = `Head ${shownHead}: “${names[asks]}” looks most at “${names[best]}”, ${row[best].toFixed(3)}.`;

@@ -1,29 +1,16 @@
 /* W07a, W07b and W07c of chapter 07: words that change places, clock hands, and the table as a map.
 
-   A classic script that stands by itself, so that the page works straight from the disk. Its numbers come from the
+   A classic script, so that the page works straight from the disk. Its numbers come from the
    same formulas as transformer_ref (sinusoidal_table, explicit_attention), and the page prints them as text too. */
 
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
+  const { html, svg, head, column, rowHead, digits } = window.widgets;
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-
-  const tidy = (number, digits = 3) => number.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
-  const row = (numbers) => `(${numbers.map((number) => tidy(number)).join(", ")})`;
-  const head = (title, id) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, id));
-  const columns = (...names) => html("thead", {}, html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, name))));
-  const line = (name, ...cells) => html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, cell)));
+  const row = (numbers) => `(${numbers.map((number) => digits(number)).join(", ")})`;
+  const columns = (...names) => html("thead", {}, html("tr", {}, ...names.map((name) => column(name))));
+  const line = (name, ...cells) => html("tr", {}, rowHead(name), ...cells.map((cell) => html("td", {}, cell)));
 
   const speed = (pair, d, base) => base ** (-2 * pair / d);
   const place = (position, d, base = 10000) => Array.from({ length: d }, (_, column) => {
@@ -34,7 +21,7 @@
   const slider = (label, id, low, high, step, value, onInput) => {
     const shown = html("span", { style: "display:inline-block;min-width:3.4rem;text-align:right;font-variant-numeric:tabular-nums" });
     const show = () => {
-      const words = tidy(Number(input.value), 0);
+      const words = digits(Number(input.value), 0);
       shown.textContent = words;
       input.setAttribute("aria-valuetext", words);
     };
@@ -70,7 +57,7 @@
       if (focused) movers.children[words.indexOf(focused)].focus();
       const { rows, weights, vector } = ofI(words, withPlaces);
       table.replaceChildren(columns("word", "its vector", "from I"),
-        html("tbody", {}, ...words.map((word, at) => line(word, row(rows[at]), tidy(weights[at])))));
+        html("tbody", {}, ...words.map((word, at) => line(word, row(rows[at]), digits(weights[at])))));
       const other = ofI(BEFORE, withPlaces).vector;
       const same = other.every((number, column) => Math.abs(number - vector[column]) < 5e-4);
       output.textContent = `${words.join(" ")}: I becomes ${row(vector)}. ` +
@@ -103,12 +90,12 @@
           arm(x, y, (position + step) * turn, "stroke:var(--figure-ink);stroke-width:2;stroke-dasharray:5 5"),
           arm(x, y, position * turn, "stroke:var(--position);stroke-width:4"),
           svg("text", { x, y: y + RADIUS + 16, "text-anchor": "middle", "font-size": 11, style: "fill:var(--figure-ink)" }, `${pair}: speed ${turn}`));
-        rows.push(line(String(pair), tidy(now[2 * pair]), tidy(now[2 * pair + 1]), tidy(step * turn), tidy(later[2 * pair]), tidy(later[2 * pair + 1])));
+        rows.push(line(String(pair), digits(now[2 * pair]), digits(now[2 * pair + 1]), digits(step * turn), digits(later[2 * pair]), digits(later[2 * pair + 1])));
       }
       picture.replaceChildren(drawing);
       table.replaceChildren(columns("hand", "sin", "cos", "turn", "new sin", "new cos"), html("tbody", {}, ...rows));
-      output.textContent = `From position ${position} to ${tidy(position + step, 0)}, the hands turn by ` +
-        `${Array.from({ length: HANDS }, (_, pair) => tidy(step * speed(pair, 2 * HANDS, 10000))).join(", ")}: the same from any position.`;
+      output.textContent = `From position ${position} to ${digits(position + step, 0)}, the hands turn by ` +
+        `${Array.from({ length: HANDS }, (_, pair) => digits(step * speed(pair, 2 * HANDS, 10000))).join(", ")}: the same from any position.`;
     };
     root.replaceChildren(head("Clock hands", "W07b"), html("div", { class: "widget-controls" },
       slider("position t", "W07b-position", 0, 60, 1, position, (value) => { position = value; draw(); }),

@@ -1,40 +1,17 @@
 /* Chapter 08: who may look at whom (W08a), how a mask is stretched (W08b), a leak detector (W08c), the laboratory of
    recorded mistakes (W08d, in chapter 10 W10d) and its six curves (W08e).
 
-   A classic script that stands by itself. W08a and W08b compute with the formulas of the page, and a test compares them
+   A classic script beside widgets.js. W08a and W08b compute with the formulas of the page, and a test compares them
    with transformer_ref; the others show what the page's own cells have written into its script of JSON. */
 
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
   const WORDS = ["I", "closed", "the", "windows"], X = [[1, 0], [1, 1], [0, 1], [2, 0]];
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const digits = (number, many = 3) => number.toFixed(many);
-  const head = (title, number) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, number));
-  const column = (text) => html("th", { scope: "col" }, text);
-  const rowHead = (text) => html("th", { scope: "row" }, text);
-  const grid = (times, make) => Array.from({ length: times }, (_, index) => make(index));
-
-  /** Buttons of which one is on: the values by their labels; `chosen` is told the value. */
-  const choice = (legend, name, options, start, chosen) => html("fieldset", {}, html("legend", {}, legend),
-    ...options.map(([label, value]) => {
-      const input = html("input", { type: "radio", name, value, onchange: () => chosen(value) });
-      input.checked = value === start;
-      return html("label", { class: "choice" }, input, html("span", {}, label));
-    }));
+  const { html, svg, head, column, rowHead, digits, grid, softmax, choice } = window.widgets;
 
   /** Arrow keys move between the buttons of a table; Tab goes to one of them alone. */
   const roam = (table, columns) => {
@@ -56,14 +33,6 @@
 
   const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
   const SCORES = X.map((query) => X.map((key) => dot(query, key) / Math.SQRT2));
-
-  const softmax = (scores) => {
-    const largest = Math.max(...scores);
-    if (largest === -Infinity) return scores.map(() => 0); // nobody to look at
-    const powers = scores.map((score) => Math.exp(score - largest));
-    const total = powers.reduce((sum, power) => sum + power, 0);
-    return powers.map((power) => power / total);
-  };
 
   const APPLIED = {
     scores: (scores, open) => softmax(scores.map((score, key) => (open[key] ? score : -Infinity))),

@@ -1,43 +1,13 @@
 /* Chapter 09: the machine taken apart (W09a), gradients in a deep stack (W09b), norm before or after (W09c), and the
    three attentions (W09d).
 
-   A classic script that stands by itself. W09a shows the lines of its own text; W09b and W09d show what the page's
+   A classic script beside widgets.js. W09a shows the lines of its own text; W09b and W09d show what the page's
    cells have written into its script of JSON; W09c computes with the formulas of the page, and a test compares it. */
 
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
-
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const digits = (number, many = 3) => number.toFixed(many).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
-  const head = (title, number) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, number));
-  const column = (text) => html("th", { scope: "col" }, text);
-  const rowHead = (text) => html("th", { scope: "row" }, text);
-
-  const choice = (legend, name, options, start, chosen) => html("fieldset", {}, html("legend", {}, legend),
-    ...options.map(([label, value]) => {
-      const input = html("input", { type: "radio", name, value, onchange: () => chosen(value) });
-      input.checked = value === start;
-      return html("label", { class: "choice" }, input, html("span", {}, label));
-    }));
-
-  const slider = (label, id, low, high, value, told, moved) => {
-    const shown = html("span", { class: "ch09-shown" });
-    const show = () => { shown.textContent = told(Number(input.value)); input.setAttribute("aria-valuetext", shown.textContent); };
-    const input = html("input", { type: "range", id, min: low, max: high, step: 1, value, oninput: () => { show(); moved(Number(input.value)); } });
-    show();
-    return html("div", {}, html("label", { for: id }, label), " ", input, " ", shown);
-  };
+  const { html, svg, head, column, rowHead, digits, choice, slider } = window.widgets;
 
   // ---- W09a: the machine, taken apart -----------------------------------------------------------------------
 
@@ -103,7 +73,7 @@
       html("div", { class: "widget-controls" },
         choice("the plus", "W09b-plus", [["x + f(x)", "with"], ["f(x) alone", "without"]], "without", (value) => { residual = value === "with"; draw(); }),
         choice("the norm", "W09b-norm", [["none", "none"], ["after", "after"], ["before", "before"]], norm, (value) => { norm = value; draw(); }),
-        slider("layers", "W09b-depth", 0, depths.length - 1, depths.indexOf(depth), (index) => String(depths[index]), (index) => { depth = depths[index]; draw(); })),
+        slider("layers", "W09b-depth", { min: 0, max: depths.length - 1, value: depths.indexOf(depth) }, (index) => String(depths[index]), (index) => { depth = depths[index]; draw(); })),
       view, said);
     draw();
   };
@@ -146,7 +116,7 @@
       head("Norm before or after", "W09c"),
       html("div", { class: "widget-controls" },
         choice("the norm stands", "W09c-place", [["after the plus (post-norm)", "post"], ["before the part (pre-norm)", "pre"]], "post", (value) => { first = value === "pre"; draw(); }),
-        slider("layers", "W09c-layers", 1, 6, layers, String, (value) => { layers = value; draw(); })),
+        slider("layers", "W09c-layers", { min: 1, max: 6, value: layers }, String, (value) => { layers = value; draw(); })),
       html("p", { class: "test-head" }, "The last layer, step by step"), flow, table, said);
     draw();
   };
@@ -165,7 +135,7 @@
           html("tr", {}, rowHead("mask"), html("td", {}, mask)))),
         html("table", { class: "matrix ch09-map" },
           html("caption", {}, `weights (${rows.length}, ${columns.length}), the mean of eight heads: `, html("span", { class: "role-query" }, "queries"), " down, ", html("span", { class: "role-key" }, "keys"), " across"),
-          html("thead", {}, html("tr", {}, html("td"), ...columns.map((word) => html("th", { scope: "col" }, html("span", {}, word))))),
+          html("thead", {}, html("tr", {}, html("td"), ...columns.map((word) => column(html("span", {}, word))))),
           html("tbody", {}, ...weights.map((row, at) => html("tr", {}, rowHead(rows[at]), ...row.map((share, place) => {
             const hidden = causal && place > at;
             return html("td", { class: hidden ? "hidden-cell" : "", style: hidden ? "" : `--share:${share}` }, hidden ? html("span", { class: "visually-hidden" }, "hidden") : digits(share, 2));

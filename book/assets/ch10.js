@@ -1,53 +1,16 @@
 /* Chapter 10: what each place reads and says (W10a), how large a step is (W10b), batches as rectangles (W10c). W10d, the
    laboratory, is chapter 08's script.
 
-   A classic script that stands by itself. It computes with the formulas of the page, and a test compares it with
+   A classic script beside widgets.js. It computes with the formulas of the page, and a test compares it with
    transformer_ref; W10c reads the lengths that the page's own cell has written into its script of JSON. */
 
 (() => {
   "use strict";
 
-  const SVG = "http://www.w3.org/2000/svg";
-
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-  const head = (title, number) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, number));
-  const column = (text) => html("th", { scope: "col" }, text);
-  const rowHead = (text) => html("th", { scope: "row" }, text);
-  const grid = (times, make) => Array.from({ length: times }, (_, index) => make(index));
-  const grouped = (number) => number.toLocaleString("en-US");
+  const { html, svg, head, column, rowHead, grid, thousands, choice, slider } = window.widgets;
   const label = (x, y, words, more = {}) => svg("text", { x, y, "text-anchor": "middle", "font-size": 15, style: "fill:var(--figure-ink)", ...more }, words);
-
-  /** Buttons of which one is on: the values by their labels; `chosen` is told the value. */
-  const choice = (legend, name, options, start, chosen) => html("fieldset", {}, html("legend", {}, legend),
-    ...options.map(([text, value]) => {
-      const input = html("input", { type: "radio", name, value, onchange: () => chosen(value) });
-      input.checked = value === start;
-      return html("label", { class: "choice" }, input, html("span", {}, text));
-    }));
-
-  /** A labelled slider; `told` makes words of its value, for the eye and for who listens. */
-  const slider = (text, id, low, high, step, start, told, moved) => {
-    const shown = html("span", { class: "slider-value" });
-    const input = html("input", { type: "range", id, min: low, max: high, step, value: start, oninput: () => update(true) });
-    const update = (tell) => {
-      shown.textContent = told(Number(input.value));
-      input.setAttribute("aria-valuetext", shown.textContent);
-      if (tell) moved(Number(input.value));
-    };
-    update(false);
-    return { input, node: html("div", {}, html("label", { for: id }, text), " ", input, " ", shown) };
-  };
 
   // ---- W10a: the shift player ------------------------------------------------------------------------------
 
@@ -116,7 +79,7 @@
       said.textContent = `Input ${BY[by]}, ${masked ? "causal mask" : "no mask"}. Place ${place} sees ${visible}; ${verdict}`;
     };
 
-    const pull = slider("the input is", "W10a-by", -1, 2, 1, by, (value) => BY[value], (value) => { by = value; draw(); });
+    const pull = slider("the input is", "W10a-by", { min: -1, max: 2, value: by }, (value) => BY[value], (value) => { by = value; draw(); });
     let start = null; // of a drag: where the pointer went down, and the shift at that moment
     stage.addEventListener("pointerdown", (event) => {
       if (!event.target.closest("[data-row]")) return;
@@ -128,14 +91,15 @@
       const cells = ((event.clientX - start.x) * WIDE) / stage.getBoundingClientRect().width / CELL;
       const wanted = Math.max(-1, Math.min(2, start.by + Math.round(cells)));
       if (wanted === by) return;
-      pull.input.value = wanted;
-      pull.input.dispatchEvent(new Event("input"));
+      const input = pull.querySelector("input");
+      input.value = wanted;
+      input.dispatchEvent(new Event("input"));
     });
     for (const name of ["pointerup", "pointercancel"]) stage.addEventListener(name, () => { start = null; });
     stage.setAttribute("role", "img");
     root.replaceChildren(
       head("Shift player", "W10a"),
-      html("div", { class: "widget-controls" }, pull.node,
+      html("div", { class: "widget-controls" }, pull,
         choice("place", "W10a-place", grid(T, (at) => [String(at), at]), place, (value) => { place = value; draw(); }),
         choice("causal mask", "W10a-mask", [["on", true], ["off", false]], masked, (value) => { masked = value; draw(); }),
         choice("the model is", "W10a-mode", [["training", "training"], ["translating", "translating"]], mode, (value) => { mode = value; draw(); })),
@@ -174,28 +138,28 @@
         picture.append(svg("line", { x1: LEFT, x2: W - RIGHT, y1: y(share * top), y2: y(share * top), style: "stroke:var(--figure-grid)" }),
           label(LEFT - 6, y(share * top) + 5, share ? (share * top).toExponential(1) : "0", { "text-anchor": "end", "font-size": 13 }));
       }
-      for (const at of [0, 10000, LENGTH]) picture.append(label(x(at), H - BOTTOM + 20, grouped(at), { "font-size": 13, "text-anchor": at === LENGTH ? "end" : "middle" }));
+      for (const at of [0, 10000, LENGTH]) picture.append(label(x(at), H - BOTTOM + 20, thousands(at), { "font-size": 13, "text-anchor": at === LENGTH ? "end" : "middle" }));
       picture.append(label((LEFT + W) / 2, H - 4, "step; the top line is the peak of the paper's rule", { "font-size": 13 }));
       const points = grid(401, (index) => Math.max(1, Math.round((index * LENGTH) / 400)));
       picture.append(svg("polyline", { points: points.map((at) => `${x(at).toFixed(1)},${y(rate(at)).toFixed(1)}`).join(" "), fill: "none", "stroke-width": 2.6, style: "stroke:var(--query)" }),
         svg("circle", { cx: x(step), cy: y(rate(step)), r: 6, style: "fill:var(--figure-paper);stroke:var(--figure-ink)", "stroke-width": 2.5 }));
-      picture.setAttribute("aria-label", `Learning rate over ${grouped(LENGTH)} steps: it grows for ${grouped(warm)} steps, then falls by ${NAMES[fall]}, to ${exponent(rate(LENGTH))}.`);
+      picture.setAttribute("aria-label", `Learning rate over ${thousands(LENGTH)} steps: it grows for ${thousands(warm)} steps, then falls by ${NAMES[fall]}, to ${exponent(rate(LENGTH))}.`);
       table.replaceChildren(
         html("caption", {}, "rate at a step"),
         html("thead", {}, html("tr", {}, column("step"), column("1 / √step"), column("line"), column("cosine"))),
-        html("tbody", {}, ...STEPS.map((at) => html("tr", {}, rowHead(grouped(at)), ...Object.keys(FALLS).map((kind) => html("td", {}, rate(at, kind).toExponential(2)))))));
-      said.textContent = `d = ${d}, warm-up ${grouped(warm)}: at step ${grouped(step)} the rate is ${exponent(rate(step))}, ${(100 * rate(step) / peakOf(d, warm)).toFixed(1)} % of the peak, ${exponent(peakOf(d, warm))}.`;
+        html("tbody", {}, ...STEPS.map((at) => html("tr", {}, rowHead(thousands(at)), ...Object.keys(FALLS).map((kind) => html("td", {}, rate(at, kind).toExponential(2)))))));
+      said.textContent = `d = ${d}, warm-up ${thousands(warm)}: at step ${thousands(step)} the rate is ${exponent(rate(step))}, ${(100 * rate(step) / peakOf(d, warm)).toFixed(1)} % of the peak, ${exponent(peakOf(d, warm))}.`;
     };
 
-    const warmSlider = slider("warm-up", "W10b-warm", 100, 10000, 100, warm, (value) => `${grouped(value)} steps`, (value) => { warm = value; draw(); });
+    const warmSlider = slider("warm-up", "W10b-warm", { min: 100, max: 10000, step: 100, value: warm }, (value) => `${thousands(value)} steps`, (value) => { warm = value; draw(); });
     const at = (index) => Math.max(1, index * 100); // 0 is step 1
-    const stepSlider = slider("look at step", "W10b-step", 0, LENGTH / 100, 1, step / 100, (value) => grouped(at(value)), (value) => { step = at(value); draw(); });
+    const stepSlider = slider("look at step", "W10b-step", { min: 0, max: LENGTH / 100, value: step / 100 }, (value) => thousands(at(value)), (value) => { step = at(value); draw(); });
     root.replaceChildren(
       head("How large is a step?", "W10b"),
       html("div", { class: "widget-controls" },
         choice("d", "W10b-d", [128, 256, 512, 1024].map((size) => [String(size), size]), d, (value) => { d = value; draw(); }),
         choice("it falls by", "W10b-fall", [["1 / √step", "root"], ["a line", "line"], ["a cosine", "cosine"]], fall, (value) => { fall = value; draw(); }),
-        warmSlider.node, stepSlider.node),
+        warmSlider, stepSlider),
       html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture), html("div", { class: "side" }, table)), said);
     draw();
   };
@@ -256,10 +220,10 @@
       number = Math.min(number, batches.length - 1);
       const names = { sorted: "sorted", come: "as they come", equal: "equal number" };
       table.replaceChildren(
-        html("caption", {}, `all ${grouped(lengths.length)} sentences, at most ${grouped(limit)} cells`),
+        html("caption", {}, `all ${thousands(lengths.length)} sentences, at most ${thousands(limit)} cells`),
         html("thead", {}, html("tr", {}, column("order"), column("batches"), column("cells"), column("pads"))),
         html("tbody", {}, ...packed.map(([name, made]) => html("tr", { class: name === order ? "chosen-row" : "", "data-order": name }, rowHead(names[name]),
-          html("td", {}, grouped(made.length)), html("td", {}, grouped(cellsOf(made))), html("td", {}, pads(cellsOf(made), total))))));
+          html("td", {}, thousands(made.length)), html("td", {}, thousands(cellsOf(made))), html("td", {}, pads(cellsOf(made), total))))));
       draw();
     };
 
@@ -267,7 +231,7 @@
     root.replaceChildren(
       head("Batches as rectangles", "W10c"),
       html("div", { class: "widget-controls" },
-        choice("cells in a batch, at most", "W10c-limit", [64, 128, 256, 512, 1024, 1536, 4096].map((size) => [grouped(size), size]), limit, (value) => { limit = value; pack(); }),
+        choice("cells in a batch, at most", "W10c-limit", [64, 128, 256, 512, 1024, 1536, 4096].map((size) => [thousands(size), size]), limit, (value) => { limit = value; pack(); }),
         choice("sentences", "W10c-order", [["sorted by length", "sorted"], ["as they come", "come"], ["an equal number", "equal"]], order, (value) => { order = value; pack(); }),
         html("div", {}, html("button", { type: "button", onclick: () => go(-1) }, "← batch before"), " ", html("button", { type: "button", onclick: () => go(1) }, "next batch →"))),
       html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture), html("div", { class: "side" }, table)), said);

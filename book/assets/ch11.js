@@ -1,7 +1,7 @@
 /* Chapter 11: a batch that writes step by step (W11a), a beam that grows (W11b), what a cache saves (W11c), and what
    temperature, top-k and top-p leave of real scores (W11d).
 
-   A classic script that stands by itself. W11a, W11b and W11d show what the page's own cells have written into its
+   A classic script beside widgets.js. W11a, W11b and W11d show what the page's own cells have written into its
    script of JSON; a sentence of the reader's own is translated by live_model.js. W11c and W11d compute with the formulas
    of the page, and a test compares them with transformer_ref. */
 
@@ -10,47 +10,8 @@
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const digits = (number, many = 3) => number.toFixed(many);
-  const thousands = (number) => number.toLocaleString("en-US");
-  const head = (title, number) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, number));
+  const { html, head, column, rowHead, digits, thousands, softmax, choice, slider } = window.widgets;
   const plain = (token) => (token === "<eos>" ? "end" : token.replaceAll("\uffed", ""));
-  const column = (text) => html("th", { scope: "col" }, text);
-  const rowHead = (...children) => html("th", { scope: "row" }, ...children);
-
-  /** Buttons of which one is on: the values by their labels; `chosen` is told the value. */
-  const choice = (legend, name, options, start, chosen) => html("fieldset", {}, html("legend", {}, legend),
-    ...options.map(([label, value]) => {
-      const input = html("input", { type: "radio", name, value, onchange: () => chosen(value) });
-      input.checked = value === start;
-      return html("label", { class: "choice" }, input, html("span", {}, label));
-    }));
-
-  /** A slider with its name and its value in words. */
-  const slider = (name, id, { min, max, step = 1, value }, words, moved) => {
-    const shown = html("b", {}, words(value));
-    const input = html("input", { type: "range", id, min, max, step, value, "aria-valuetext": words(value), oninput: () => {
-      const now = Number(input.value);
-      shown.textContent = words(now);
-      input.setAttribute("aria-valuetext", words(now));
-      moved(now);
-    } });
-    return html("div", {}, html("label", { for: id }, name), " ", shown, " ", input);
-  };
-
-  const softmax = (scores) => {
-    const largest = Math.max(...scores), powers = scores.map((score) => Math.exp(score - largest));
-    const total = powers.reduce((sum, power) => sum + power, 0);
-    return powers.map((power) => power / total);
-  };
 
   /** Words with their shares, each a bar as long as its share. */
   const bars = (rows, label) => html("ol", { class: "ch11-bars", "aria-label": label }, ...rows.map(([word, share]) =>
@@ -124,8 +85,7 @@
     let name = names[0], k = 2, alpha = 0, step = 1;
     const tree = html("div", { class: "ch11-tree" }), ranking = html("div"), said = html("output", { "aria-live": "polite" });
     const kinds = { kept: "goes on", finished: "✓ finished", cut: "✗ cut" };
-    const minus = (number, many) => digits(number, many).replace("-", "−");
-    const together = (log) => `${log > Math.log(0.005) ? `${digits(Math.exp(log), 2)} or ` : ""}ln p ${minus(log, 2)}`;
+    const together = (log) => `${log > Math.log(0.005) ? `${digits(Math.exp(log), 2)} or ` : ""}ln p ${digits(log, 2)}`;
     const last = ({ words }) => plain(words[words.length - 1]);
     const text = (words) => words.map(plain).join(" ");
 
@@ -146,7 +106,7 @@
       ranking.replaceChildren(...(so.length ? [html("table", {},
         html("caption", {}, "Finished so far, the best first"),
         html("thead", {}, html("tr", {}, column("written"), column("tokens"), column("ln p"), column("score"))),
-        html("tbody", {}, ...so.map(({ words, log, score }) => html("tr", {}, rowHead(text(words)), html("td", {}, words.length), html("td", {}, minus(log, 3)), html("td", { class: "score" }, minus(score, 3))))))] : [html("p", {}, "Nothing is finished yet.")]));
+        html("tbody", {}, ...so.map(({ words, log, score }) => html("tr", {}, rowHead(text(words)), html("td", {}, words.length), html("td", {}, digits(log, 3)), html("td", { class: "score" }, digits(score, 3))))))] : [html("p", {}, "Nothing is finished yet.")]));
       const living = steps[step - 1].filter(({ fate }) => fate === "kept").length, over = step === steps.length;
       said.textContent = `Step ${step} of ${steps.length}, k = ${k}: ${over ? "the search is over" : `${living} ${living === 1 ? "hypothesis goes" : "hypotheses go"} on`}, ${so.length} finished.${so.length ? ` Best with alpha ${digits(alpha, 1)}: ${text(so[0].words)}.` : ""}`;
       back.disabled = step === 1;

@@ -1,20 +1,12 @@
 /* W12a and W12c of chapter 12: every head of a trained model, and where a translator errs.
 
-   A classic script that stands by itself, so that the page works straight from the disk. The page prints the same as
+   A classic script, so that the page works straight from the disk. The page prints the same as
    text; the weights come from the page itself. */
 
 (() => {
   "use strict";
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+  const { html, column, rowHead } = window.widgets;
 
   const MINIATURE = 56; // the side of a small map, in pixels
 
@@ -58,8 +50,8 @@
         button.tabIndex = isChosen ? 0 : -1;
       }));
       table.replaceChildren(html("caption", {}, `${titles[kind]}: layer ${layer}, head ${chosen[1]}; each row asks and shares out 1`),
-        html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "asks"), ...asked.map((token) => html("th", { scope: "col" }, html("span", {}, token))))),
-        html("tbody", {}, ...rows.map((row, q) => html("tr", {}, html("th", { scope: "row" }, asking[q]),
+        html("thead", {}, html("tr", {}, column("asks"), ...asked.map((token) => column(html("span", {}, token))))),
+        html("tbody", {}, ...rows.map((row, q) => html("tr", {}, rowHead(asking[q]),
           ...row.map((share) => html("td", { class: share >= 0.92 ? "strong" : "", style: `--share:${share}` }, share.toFixed(2).replace(/^0/, "")))))));
       const told = rows.map((row, q) => [asking[q], asked[row.indexOf(Math.max(...row))], Math.max(...row)]);
       const pronoun = told.find(([token]) => ["He", "She", "They"].includes(token)) ?? told[told.length - 1];
@@ -94,8 +86,8 @@
     root.replaceChildren(html("p", { class: "widget-head" }, "Where it errs", html("span", { class: "widget-id" }, "W12c")),
       html("div", { class: "live-map", tabindex: 0, role: "region", "aria-label": "Share of right lines, group by group" },
         html("table", { class: "looked ch12-errors" }, html("caption", {}, "share of right lines; choose a group"),
-          html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "rarest word"), ...told.rarities.map((name) => html("th", { scope: "col" }, name)))),
-          html("tbody", {}, ...buttons.map((row, i) => html("tr", {}, html("th", { scope: "row" }, told.lengths[i]), ...row.map((button) => html("td", { style: "--share:0" }, button))))))),
+          html("thead", {}, html("tr", {}, column("rarest word"), ...told.rarities.map(column))),
+          html("tbody", {}, ...buttons.map((row, i) => html("tr", {}, rowHead(told.lengths[i]), ...row.map((button) => html("td", { style: "--share:0" }, button))))))),
       output);
     draw();
   };

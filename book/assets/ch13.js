@@ -1,43 +1,15 @@
 /* Chapter 13: a GPT of letters writes in the page (W13d), and says after each block what it would write (W13c).
 
-   A classic script that stands by itself. The first picture of W13c is in the page's script of JSON; all else is computed
-   by live_model.js, whose LiveGPT a test compares with transformer_ref. */
+   A classic script beside widgets.js. The first picture of W13c is in the page's script of JSON; all else is computed by
+   live_model.js, whose LiveGPT a test compares with transformer_ref. */
 
 (() => {
   "use strict";
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else node.setAttribute(name, value);
-    }
-    node.append(...children);
-    return node;
-  };
-  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-  const head = (title, number) => html("p", { class: "widget-head" }, title, " ", html("span", { class: "widget-id" }, number));
+  const { html, head, column, rowHead, thousands, choice, slider } = window.widgets;
   const sign = (letter) => ({ " ": "␣", "\n": "↵" })[letter] ?? letter;
-  const thousands = (number) => number.toLocaleString("en-US");
-
-  const choice = (legend, name, options, start, chosen) => html("fieldset", {}, html("legend", {}, legend),
-    ...options.map(([label, value]) => {
-      const input = html("input", { type: "radio", name, value, onchange: () => chosen(value) });
-      input.checked = value === start;
-      return html("label", { class: "choice" }, input, html("span", {}, label));
-    }));
-
-  const slider = (name, id, { min, max, step = 1, value }, words, moved) => {
-    const shown = html("b", {}, words(value));
-    const input = html("input", { type: "range", id, min, max, step, value, "aria-valuetext": words(value), oninput: () => {
-      const now = Number(input.value);
-      shown.textContent = words(now);
-      input.setAttribute("aria-valuetext", words(now));
-      moved(now);
-    } });
-    return html("div", {}, html("label", { for: id }, name), " ", shown, " ", input);
-  };
 
   const strangers = (model, text) => [...new Set([...text].filter((letter) => !model.alphabet.includes(letter)))];
   const refused = (letters) => `It never saw ${letters.map((letter) => `“${letter}”`).join(", ")} in a tale. Leave ${letters.length > 1 ? "them" : "it"} out.`;
@@ -53,8 +25,8 @@
     const draw = ({ read, rows }) => { // rows: depth by depth, for each letter read its likeliest next one and the share
       const next = [...read.slice(1), null];
       table.replaceChildren(
-        html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "it reads"), ...read.map((letter) => html("th", { scope: "col" }, sign(letter))))),
-        html("tbody", {}, ...rows.map((row, depth) => html("tr", {}, html("th", { scope: "row" }, depth ? `block ${depth}` : "start"),
+        html("thead", {}, html("tr", {}, column("it reads"), ...read.map((letter) => column(sign(letter))))),
+        html("tbody", {}, ...rows.map((row, depth) => html("tr", {}, rowHead(depth ? `block ${depth}` : "start"),
           ...row.map(([letter, share], place) => html("td", { class: letter === next[place] ? "right" : "", style: `--share:${share.toFixed(3)}` },
             html("b", {}, sign(letter)), " ", html("small", {}, share.toFixed(2))))))));
       const last = rows.map((row) => row.at(-1));

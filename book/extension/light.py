@@ -9,16 +9,24 @@ import re
 from sphinx.application import Sphinx
 
 # Sets light or dark before anything is drawn; the theme's own waits for a script, and calls an empty mode an error.
-COLORS = """<script>(() => {
+# And asks for the serif before the style sheet does, since text is set in it only if it has arrived when the page is
+# first drawn; a page opened from the disk has it at hand, and browsers forbid it to ask ahead.
+AT_ONCE = """<script>(() => {
   let mode = "auto";
   try { mode = localStorage.getItem("mode") || mode; } catch { /* storage is forbidden: follow the system */ }
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  Object.assign(document.documentElement.dataset, { mode, theme: mode === "auto" ? system : mode });
+  const page = document.documentElement.dataset;
+  Object.assign(page, { mode, theme: mode === "auto" ? system : mode });
+  for (const cut of location.protocol === "file:" ? [] : ["400-normal", "400-italic", "600-normal"]) {
+    const font = { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "" };
+    const href = `${page.content_root}_static/vendor/serif/source-serif-4-latin-${cut}.woff2`;
+    document.head.append(Object.assign(document.createElement("link"), font, { href }));
+  }
 })();</script>"""
 
 # pattern, what takes its place
 EVERYWHERE = (
-    (r'<script data-cfasync="false">.*?</script>', COLORS),
+    (r'<script data-cfasync="false">.*?</script>', AT_ONCE),
     (r"\s*<!-- So that users can add custom icons -->\s*<script src=[^>]*fontawesome[^>]*></script>", ""),
     (r'\s*<link rel="preload" as="script"[^>]*>', ""),  # they are needed last and would come first
     (r"\s*<link[^>]*sphinx-thebe\.css[^>]*>", ""),

@@ -5,20 +5,21 @@
 Three kinds of translator learn the built-in English and Italian, each from three seeds: four heads; one head of the
 same width; four heads without the output projection W_O, in every attention of the model. The first of the four-headed
 ones is then opened: what each head of its encoder attends to, and what is lost when a head is silenced. Twelve minutes
-of one core.
+of one core. Interrupted, the same command goes on where it stopped.
 """
 
 import dataclasses
 import json
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from book.recorded.kept import Kept
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.meaning import english_plural
 from transformer_ref.data.sentences import Pair
@@ -189,32 +190,34 @@ def opened(translator: Translator) -> dict[str, Any]:
     }
 
 
+def told(heads: int, with_output: bool, seed: int, open_it: bool) -> dict[str, Any]:
+    """Train one translator; return the row that the record has of it and, if asked for, what its heads do."""
+    corpus = build_corpus()
+    translator = trained(heads, with_output, seed)
+    row: dict[str, Any] = {"weights": sum(parameter.numel() for parameter in translator.model.parameters())}
+    for split in ("test", "held_out"):
+        row[split] = judged(translator, getattr(corpus, split)[:JUDGED])
+    return {"row": row, "opened": opened(translator) if open_it else None}
+
+
 def main() -> None:
     """Train the nine translators, open one, and write the record."""
     torch.set_num_threads(1)
-    corpus = build_corpus()
     record: dict[str, Any] = {"sizes": SIZES, "steps": SETTINGS["steps"], "judged": JUDGED, "seeds": SEEDS, "kinds": {}}
+    kept = Kept("heads", [record, KINDS, SETTINGS, SHOWN, PAIR, torch.__version__])
     for name, (heads, with_output) in KINDS.items():
         rows = []
         for seed in SEEDS:
-            began = time.process_time()
-            translator = trained(heads, with_output, seed)
-            weights = sum(parameter.numel() for parameter in translator.model.parameters())
-            row = {"weights": weights}
-            for split in ("test", "held_out"):
-                row[split] = judged(translator, getattr(corpus, split)[:JUDGED])
-            rows.append(row)
-            print(name, seed, f"{time.process_time() - began:.0f} s", row, flush=True)
-            if name == "four heads" and seed == SEEDS[0]:
-                record["opened"] = opened(translator)
-                print(
-                    json.dumps({k: v for k, v in record["opened"].items() if k not in ("sentences", "pair")}),
-                    flush=True,
-                )
-                print([(s["text"], s["translation"]) for s in record["opened"]["sentences"]], flush=True)
+            first = name == "four heads" and seed == SEEDS[0]
+            found = kept.made(f"{name}, seed {seed}", partial(told, heads, with_output, seed, first))
+            rows.append(found["row"])
+            print(name, seed, found["row"], flush=True)
+            if first:
+                record["opened"] = found["opened"]
         record["kinds"][name] = rows
-        text = json.dumps(record, ensure_ascii=False)
-        RECORD.write_text(re.sub(r"(\}\]?, )", r"\1\n", text) + "\n", encoding="utf-8")
+    text = json.dumps(record, ensure_ascii=False)
+    RECORD.write_text(re.sub(r"(\}\]?, )", r"\1\n", text) + "\n", encoding="utf-8")
+    kept.forget()
 
 
 if __name__ == "__main__":

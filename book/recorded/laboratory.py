@@ -1,10 +1,10 @@
 """Train the same small translator with one classic mistake at a time: laboratory.json, which chapter 08 shows.
 
-    python -m book.recorded.laboratory              everything, on all cores; what is recorded already is kept
+    python -m book.recorded.laboratory              everything anew, on all cores
     python -m book.recorded.laboratory --only NAME  one fault anew
 
 Each training is the sound one but for the fault, over three seeds, on short sentences of the built-in English-Italian
-corpus. Under 30 minutes on two cores.
+corpus. Under 30 minutes on two cores. Interrupted, the same command goes on where it stopped.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 import platform
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -22,6 +23,7 @@ import torch
 
 from book.recorded import laboratory_tests
 from book.recorded.alignment import words_of
+from book.recorded.kept import Kept
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import BatchStream, pad_sequences
 from transformer_ref.data.grammar import build_corpus
@@ -168,7 +170,7 @@ def described(name: str) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train what is not recorded yet, writing after each training."""
+    """Train what is asked for, keeping each training as it ends, then write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="the name of one fault, trained anew")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings at a time")
@@ -176,32 +178,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = [SOUND, *(fault.name for fault in FAULTS)]
     if chosen.only and chosen.only not in names:
         parser.error(f"--only: expected one of {', '.join(names)}, got {chosen.only}")
-    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    if record.get("about") != about():
-        record = {"about": about(), "faults": {}}
-    faults = record["faults"] = {
-        name: {**described(name), "seeds": record["faults"].get(name, {}).get("seeds", {})} for name in names
-    }
-    if chosen.only:
-        faults[chosen.only]["seeds"] = {}
-    left = [(name, seed) for name in names for seed in SEEDS if str(seed) not in faults[name]["seeds"]]
-    with ProcessPoolExecutor(chosen.processes) as pool:
-        waiting = {pool.submit(measure, name, seed): (name, seed) for name, seed in left}
-        for done in as_completed(waiting):
-            name, seed = waiting[done]
-            faults[name]["seeds"][str(seed)] = seen = done.result()
-            print(f"{name}, seed {seed}: loss {seen['loss']:.3f}, right {seen['right']:.0%}", flush=True)
-            write(record)
-    write(record)
-
-
-def write(record: dict) -> None:
-    """Write the record whole or not at all."""
-    for found in record["faults"].values():
-        found["seeds"] = dict(sorted(found["seeds"].items()))
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if chosen.only else {"about": about(), "faults": {}}
+    if record["about"] | {"versions": None} != about() | {"versions": None}:
+        parser.error("--only: the record is of other settings; train all of it")
+    trained = [chosen.only] if chosen.only else names
+    kept = Kept("laboratory " + (chosen.only or "all"), about())
+    train_all(trained, kept, chosen.processes)
+    found = {name: {str(seed): kept[f"{name}, seed {seed}"] for seed in SEEDS} for name in trained}
+    seeds = {name: fault["seeds"] for name, fault in record["faults"].items()} | found
+    record["faults"] = {name: {**described(name), "seeds": seeds.get(name, {})} for name in names}
     part = RECORD.with_suffix(".part")
     part.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(RECORD)
+    print(f"{RECORD.name} is written; the trainings took {kept.seconds / 60:.1f} minutes of one core")
+    kept.forget()
+
+
+def train_all(names: Sequence[str], kept: Kept, processes: int) -> None:
+    """Train each name with each seed, unless that is kept, and say how far it is and how long the rest takes."""
+    every = [(name, seed) for name in names for seed in SEEDS]
+    left = [(name, seed) for name, seed in every if f"{name}, seed {seed}" not in kept]
+    began, pool = time.perf_counter(), ProcessPoolExecutor(processes)
+    try:
+        waiting = {pool.submit(timed, name, seed): f"{name}, seed {seed}" for name, seed in left}
+        for count, done in enumerate(as_completed(waiting), 1):
+            seen, seconds = done.result()
+            kept.keep(waiting[done], seen, seconds)
+            minutes = (time.perf_counter() - began) / 60 / count * (len(left) - count)
+            print(
+                f"{len(every) - len(left) + count} of {len(every)}: {waiting[done]}: loss {seen['loss']:.3f}, right "
+                f"{seen['right']:.0%}; {seconds:.0f} s, about {minutes:.0f} minutes left",
+                flush=True,
+            )
+    finally:
+        pool.shutdown(cancel_futures=True)  # or Ctrl-C would wait for everything that has not begun
+
+
+def timed(name: str, seed: int) -> tuple[dict, float]:
+    """What `measure` returns, and the processor's seconds that it took."""
+    began = time.process_time()
+    return measure(name, seed), time.process_time() - began
 
 
 if __name__ == "__main__":

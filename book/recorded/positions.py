@@ -5,18 +5,19 @@
 "lengths": encoders learn to say, at every place, the word one place before, or the word at the same place counted from
 the end. The words are drawn at random, so only places can help. They train on 2 to 20 words and are asked up to 40.
 "bites": translators of *the dog bites the man*, with sinusoids and without any positions. Each over three seeds.
-Some seconds a model on one core.
+Some seconds a model on one core. Interrupted, the same command goes on where it stopped.
 """
 
 import itertools
 import json
-import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from book.recorded.kept import Kept
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.embedding import Embedding
 from transformer_ref.model.encoder import Encoder
@@ -105,15 +106,18 @@ def accuracy(model: Tagger, task: str, length: int) -> float:
     return round((model(ids).argmax(dim=-1) == TASKS[task](ids)).double().mean().item(), 3)
 
 
-def record_lengths() -> dict:
+def accuracies(code: str, task: str, seed: int) -> list[float]:
+    """Train a tagger and return its accuracies, in the order of ASKED."""
+    model = train_tagger(code, task, seed)
+    return [accuracy(model, task, length) for length in ASKED]
+
+
+def record_lengths(kept: Kept) -> dict:
     """Return task -> code -> one list of accuracies a seed, in the order of ASKED."""
     found: dict = {}
     for task, code, seed in itertools.product(TASKS, CODES, SEEDS):
-        began = time.process_time()
-        model = train_tagger(code, task, seed)
-        row = [accuracy(model, task, length) for length in ASKED]
+        row = kept.made(f"{task}, {code}, seed {seed}", partial(accuracies, code, task, seed))
         found.setdefault(task, {}).setdefault(code, []).append(row)
-        print(task, code, seed, f"{time.process_time() - began:.0f} s", row, flush=True)
     return found
 
 
@@ -179,28 +183,24 @@ def train_translator(code: str, seed: int) -> tuple[float, dict[str, str]]:
     return round(right, 3), said
 
 
-def record_bites() -> dict:
+def record_bites(kept: Kept) -> dict:
     """Return code -> the share right of each seed, and what the first says of the dog and the man."""
     asked = ("the dog bites the man", "the man bites the dog")
     found = {"asked": asked, "kept": sum(held_out(source) for source, _ in pairs()), "sentences": len(pairs())}
     for code in ("sinusoids", "none"):
-        shares, first = [], {}
-        for seed in SEEDS:
-            began = time.process_time()
-            share, said = train_translator(code, seed)
-            shares.append(share)
-            first = first or {source: said[source] for source in asked}
-            print("bites", code, seed, f"{time.process_time() - began:.0f} s", share, first, flush=True)
-        found[code] = {"right": shares, "said": [first[source] for source in asked]}
+        made = [kept.made(f"bites, {code}, seed {seed}", partial(train_translator, code, seed)) for seed in SEEDS]
+        found[code] = {"right": [share for share, _ in made], "said": [made[0][1][source] for source in asked]}
     return found
 
 
 def main() -> None:
     """Train all models and write the record."""
     torch.set_num_threads(1)
+    kept = Kept("positions", [torch.__version__, WORDS, LONGEST_TRAINED, ASKED, STEPS, BATCH, RATE, SEEDS, BITES_STEPS])
     record = {"torch": torch.__version__, "words": WORDS, "steps": STEPS, "trained_up_to": LONGEST_TRAINED,
-              "lengths": ASKED, "bites": record_bites(), "accuracy": record_lengths()}  # fmt: skip
+              "lengths": ASKED, "bites": record_bites(kept), "accuracy": record_lengths(kept)}  # fmt: skip
     RECORD.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    kept.forget()
 
 
 if __name__ == "__main__":

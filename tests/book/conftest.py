@@ -135,3 +135,15 @@ def _visits(browser: Browser) -> Iterator:
     finally:
         for context in contexts:
             context.close()
+
+
+@pytest.fixture
+def chapter(request, address, visit) -> Page:
+    """The page that the test's module names as CHAPTER, opened."""
+    return visit(f"{address}/{request.module.CHAPTER}.html").page
+
+
+@pytest.fixture
+def printed(request, book: Built) -> str:
+    """All that the cells of the page that the test's module names as CHAPTER have printed."""
+    return "\n".join(node.get_text() for node in book.soup(request.module.CHAPTER).select(".cell_output"))

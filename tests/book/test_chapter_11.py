@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
@@ -36,19 +36,9 @@ def translator():
 
 
 @pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
-@pytest.fixture
 def written(book) -> dict:
     """What the page's cells have written for its widgets."""
     return json.loads(book.soup(CHAPTER).select_one("#inference-data").get_text())
-
-
-@pytest.fixture
-def printed(book) -> str:
-    return "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
 
 
 @pytest.mark.parametrize("numbers", WORKED)

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from transformer_ref.beyond.gpt import generate, logit_lens, residual_trace
 from transformer_ref.beyond.live_gpt import GPT_WEIGHTS, SIZES, pack, trained_gpt, unpack
@@ -38,16 +38,6 @@ def model():
 @pytest.fixture(scope="module")
 def record() -> dict:
     return recording("gpt")
-
-
-@pytest.fixture
-def printed(book) -> str:
-    return "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
 
 
 def test_a_tale_keeps_to_what_it_said_and_every_letter_has_a_number():
@@ -114,6 +104,19 @@ def test_what_the_prose_says_of_the_model_is_what_its_cells_print(printed):
     hot = re.search(r"τ 1\.5: (.*?)(?=\n\S|\Z)", printed, re.S)[1]
     names = {name for name in SHE + HE if re.search(rf"\b{name}\b", hot)}
     assert "hout" in hot and len(names) == 2
+
+
+def test_two_heads_fetch_the_name_and_without_them_it_is_a_guess(printed):
+    rows = re.findall(r"block (\d)" + r"\s+(0\.\d{3})" * 4, printed.partition("first letter of the name, mean")[2])
+    weights = {(int(block), head): float(share) for block, *row in rows for head, share in enumerate(row, 1)}
+    fetching = {place for place, share in weights.items() if share > 0.5}
+    assert len(weights) == 16 and fetching == {(4, 1), (4, 3)}
+    assert max(share for place, share in weights.items() if place not in fetching) < 0.02
+    right, of = map(int, re.search(r"all heads +(\d+) of (\d+)", printed).groups())
+    cut = {name: int(count) for name, count in re.findall(r"without (\d\.\d and \d\.\d) +(\d+) of", printed)}
+    guessed = of * 2 / len(SHE + HE)  # twice what guessing one of the names would get
+    assert right == of > 50 and cut["4.1 and 4.3"] < guessed and cut["4.2 and 4.4"] == of
+    assert of / 2 < cut["3.1 and 3.3"] < of
 
 
 def test_five_questions_have_folded_answers_and_five_lines_are_to_be_judged(book):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from transformer_ref.beyond.efficient import tiled_attention
 from transformer_ref.beyond.measure import WAYS, ahead_from, fastest
@@ -36,16 +36,6 @@ WORKED = [
     r"32 groups 2,147,483,648 bytes",
     r"4\. 0\.0474\n5\. 24,576,000",
 ]
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
-@pytest.fixture
-def printed(book) -> str:
-    return "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
 
 
 @pytest.mark.parametrize("numbers", WORKED)

@@ -1,5 +1,6 @@
 """What makes pages light: formulas and widgets without scripts, a theme without what no page uses; one-file books."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -99,6 +100,9 @@ def test_a_page_is_printed_behind_a_title_page_and_links_within_the_whole(book, 
     whole = book_code[2].in_one_piece(book.site, pages)
     assert 'href="#00_start_here"' in whole and whole.count("<h1") == 3
     assert whole.count(' id="00_start_here"') == 1
+    assert whole.count("font-display: block") == 3  # paper waits for what a screen does without
+    fonts = re.findall(r'url\("(_static/vendor/serif/[^"]*)', whole)
+    assert len(fonts) == 3 and all((book.site / font).is_file() for font in fonts)
     assert "How this picture is drawn" not in whole and "The picture as text" in whole
     code = "import sys; from pathlib import Path; from one_file import print_book; "
     code += "print_book(Path(sys.argv[1]), Path(sys.argv[2]), ['references'])"

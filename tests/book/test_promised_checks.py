@@ -194,7 +194,7 @@ ANY_CHECK = (  # said of every check
     "The check looks at the function that the kernel knows",
     "The checks look at what comes back",
     "The check looks at what your code",
-    "The check says so, and does not guess",
+    "The check says what it sees in your numbers",
     "there the check does not ask for another",
     "Five exercises, one contract, and a check that looks at it",
     "the check had passed in",
