@@ -7,6 +7,7 @@ FOLDER ?=
 PORT ?= 8000
 JUPYTER_PORT ?= 8888
 PYTEST_ARGS ?=
+CHAPTERS ?=
 # The folders of quick tests: no graded class, no sandbox, no book, no matrix of known answers.
 QUICK ?= tests/reference tests/repository tests/grader/judging tests/grader/inside
 SENTENCES := "I closed the windows." "She visited the bank near the river." "We cleaned the old keys of the house."
@@ -32,21 +33,22 @@ files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ip
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course course-book course-class sample-class translator learn serve style quick test bench clean
+.PHONY: help setup site release course course-book course-class sample-class translator learn serve style quick test test-oldest bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "Attention by Hand"
-	@echo "  make course    everything: set up, build the book, release the exercises, grade a sample class, train a translator"
-	@echo "  make learn     your own copy of the notebooks in JupyterLab, chapter 00 open, and the book (FOLDER=... names another)"
-	@echo "  make serve     the book and JupyterLab on this machine"
-	@echo "  make test      every check this machine can run"
-	@echo "  make quick     what is worth running after each change, in under three minutes on two cores"
-	@echo "  make bench     training and decoding beside what people would pick instead, as ratios"
-	@echo "  make setup     the environment in .venv (TORCH_INDEX=... takes torch from another index)"
-	@echo "  make site      the book in build/site"
-	@echo "  make release   exercises/ from solutions/"
-	@echo "  make clean     remove build/ and caches (never .venv, never classroom)"
+	@echo "  make course       everything: set up, build the book, release the exercises, grade a sample class, train a translator"
+	@echo "  make learn        your own copy of the notebooks in JupyterLab, chapter 00 open, and the book (FOLDER=... names another)"
+	@echo "  make serve        the book and JupyterLab on this machine"
+	@echo "  make test         every check this machine can run"
+	@echo "  make quick        what is worth running after each change, in under three minutes on two cores"
+	@echo "  make test-oldest  the learner's side on the oldest torch and packages that are admitted (CHAPTERS=\"05 13\" runs these)"
+	@echo "  make bench        training and decoding beside what people would pick instead, as ratios"
+	@echo "  make setup        the environment in .venv (TORCH_INDEX=... takes torch from another index)"
+	@echo "  make site         the book in build/site"
+	@echo "  make release      exercises/ from solutions/"
+	@echo "  make clean        remove build/ and caches (never .venv, never classroom)"
 
 # --- setup -----------------------------------------------------------------------------------------------------------
 
@@ -184,6 +186,26 @@ style: setup
 
 test: style
 	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+# What pyproject.toml asks for at least, and the wheel, in an environment that knows nothing of this folder. uv takes the
+# lowest versions; torch first and alone, as above.
+OLDEST := build/oldest/bin
+OLDEST_ASKED = $$(sed -n 's/^    "torch>=\([0-9.]*\).*/\1/p' pyproject.toml | head -n 1)
+
+build/oldest/.ready: pyproject.toml .ci/install.py
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' \
+	  || { echo "The oldest torch is older than Python 3.13. Name another: make test-oldest PYTHON=python3.11"; exit 1; }
+	$(SAY)'setting up the oldest versions: build/oldest ...'
+	@$(PYTHON) -m venv --clear build/oldest
+	@$(OLDEST)/python .ci/install.py --resolution=lowest-direct "torch==$(OLDEST_ASKED).*"
+	@$(OLDEST)/python .ci/install.py --resolution=lowest-direct -r pyproject.toml --extra=learn
+	@touch $@
+
+test-oldest: build/oldest/.ready
+	@rm -rf build/lib build/bdist.* build/oldest/wheel # setuptools packs what an earlier build has left
+	@$(OLDEST)/python -m pip --disable-pip-version-check wheel -q --no-deps -w build/oldest/wheel .
+	@$(OLDEST)/python -m pip --disable-pip-version-check install -q --no-deps --force-reinstall build/oldest/wheel/*.whl
+	@OMP_NUM_THREADS=1 $(OLDEST)/python tests/repository/oldest.py $(CHAPTERS)
 
 quick: setup
 	@$(PYTHON_HERE) -m ruff check .

@@ -17,16 +17,17 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 # What takes longest, a group of tests or a file, longest first, with its seconds, roughly, on two cores. Begun last, it
 # would leave the other worker without work; two of them in one shard, the other shards.
 LONG = {
-    "grade": 420, "walk": 230, "attacks-bubblewrap": 175, "test_intake": 150, "test_command_line": 130,
-    "sandbox": 110, "attacks-landlock": 105, "test_own_exercises": 100, "test_pages": 70, "09_blocks": 60,
-    "test_types": 60, "test_grading_benchmark": 60, "known-transformer": 60, "test_handed_in": 50,
-    "sample-class": 45, "11_inference": 40, "10_training": 40, "test_live_model": 40,
-    "16_efficient": 45, "13_gpt": 40, "known-gpt-block": 35, "known-gpt": 35,
-    "06_multi_head_attention": 35, "15_pretrained": 35, "test_rebuild": 35, "01_why_attention": 30, "12_capstone": 30,
-    "08_masks": 25, "known-decoder-layer": 25, "test_not_checked": 25, "03_similarity": 20, "04_softmax": 20,
-    "02_text_to_vectors": 20, "00_start_here": 20, "test_benchmark": 20, "test_formgrader": 20,
-    "05_self_attention": 15, "test_two_parts": 15, "known-encoder-layer": 15,
-    "14_vision": 30, "known-vit": 25,
+    "test_jupyterlab": 225, "test_extension": 185, "attacks-bubblewrap": 160, "walk": 150, "09_blocks": 135,
+    "grade": 130, "test_road": 125, "15_pretrained": 115, "10_training": 100, "sandbox": 95, "attacks-landlock": 90,
+    "test_command_line": 90, "13_gpt": 85, "test_drawn_parts": 80, "test_pages": 70, "14_vision": 60,
+    "11_inference": 60, "test_chapter_13": 55, "test_intake": 50, "test_types": 45, "known-transformer": 45,
+    "06_multi_head_attention": 40, "16_efficient": 40, "test_own_exercises": 35, "test_ordinary_user": 35,
+    "12_capstone": 35, "test_exported_page": 30, "test_broken_parts": 30, "07_positional_encoding": 30,
+    "01_why_attention": 30, "test_widgets": 25, "00_start_here": 25, "04_softmax": 25, "08_masks": 25,
+    "02_text_to_vectors": 25, "03_similarity": 25, "sample-class": 25, "test_rebuild": 25, "05_self_attention": 20,
+    "test_inventory_page": 20, "test_formgrader": 20, "test_killed_and_shared": 20, "test_graded_by_hand": 20,
+    "known-decoder-layer": 20, "known-gpt-block": 20, "known-encoder-layer": 15, "known-vit": 15, "known-gpt": 15,
+    "test_grading_benchmark": 15, "test_live_model": 15, "test_not_checked": 15, "test_two_parts": 15,
 }  # fmt: skip
 
 Make = Callable[[Path], object]

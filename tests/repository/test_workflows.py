@@ -68,6 +68,10 @@ def test_the_tests_run_on_the_oldest_the_locked_and_the_newest_torch(root: Path)
     assert set(matrix) == {f"torch=={oldest.group(1)}.*", "locked", "newest"}
 
 
+def test_a_job_runs_the_learner_s_side_on_the_oldest_versions(root: Path) -> None:
+    assert "make test-oldest" in [step.get("run") for step in parsed(root, "tests")["jobs"]["oldest"]["steps"]]
+
+
 def test_the_shards_are_all_parts_of_one_whole_and_no_other(root: Path) -> None:
     job = parsed(root, "tests")["jobs"]["locked"]
     shards = job["strategy"]["matrix"]["shard"]
