@@ -149,8 +149,8 @@ class Misconception:
 
     message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
     put before the message when a visible probe shows the mistake; None for none. shows: for an answer that differs from
-    process to process (the order of a set), whether a failed probe's results bear its mark; asked in place of comparing
-    with what the source returns.
+    process to process (the order of a set), whether a failed probe's results bear its mark, or None where that probe
+    cannot show it; asked in place of comparing with what the source returns.
     """
 
     name: str
@@ -158,7 +158,7 @@ class Misconception:
     message: str
     reread: Section
     quotes: Callable[[Evidence], str] | None = usual_quote
-    shows: Callable[[Evidence], bool] | None = None
+    shows: Callable[[Evidence], bool | None] | None = None
 
     def explain(self, evidence: Evidence | None) -> str:
         """The words a learner reads; numbers are quoted only from visible probes."""

@@ -130,7 +130,7 @@ def wrong(
     reread: Section,
     message: str,
     quotes: Callable[[Evidence], str] | None = usual_quote,
-    shows: Callable[[Evidence], bool] | None = None,
+    shows: Callable[[Evidence], bool | None] | None = None,
 ) -> Misconception:
     """A known wrong answer and the words that it deserves.
 

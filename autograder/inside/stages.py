@@ -202,5 +202,22 @@ class Reading:
         return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
 
 
-OWN = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading}
+class Company:
+    """Asks a translator the same lines again: each alone, and all together for the second time."""
+
+    def around(self, function: Callable) -> Callable:
+        """The answer as it is asked: (lines, whether again) -> translations: of all together, of each, of all again."""
+
+        def staged(lines: list[str], again: bool = False) -> Any:
+            together = answered(function, lines)
+            if not again or not isinstance(together, (list, tuple)):
+                return together
+            alone = [answered(function, [line]) for line in lines]
+            each = [text for found in alone for text in (found if isinstance(found, (list, tuple)) else [found])]
+            return [*together, *each, *answered(function, list(lines))]
+
+        return staged
+
+
+OWN = {"training step": TrainingStep, "training": Training, "growth": Growth, "reading": Reading, "company": Company}
 STAGES = OWN | STREAMS | MODEL_STAGES

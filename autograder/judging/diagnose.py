@@ -200,8 +200,9 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
     One that does not reproduce the first failure, or fails where the learner does not, is out at once.
     """
     if known.shows is not None:
-        failures = [outcome for outcome in outcomes if not outcome.passed]
-        bearing = [outcome for outcome in failures if _bears_mark(known, outcome)]
+        marks = [(outcome, _bears_mark(known, outcome)) for outcome in outcomes if not outcome.passed]
+        failures = [outcome for outcome, mark in marks if mark is not None]
+        bearing = [outcome for outcome, mark in marks if mark]
         return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
     asked = _Asked.of(exercise, known)
     agreeing, clashes = [], 0
@@ -308,11 +309,13 @@ def _stopped_alike(one: Raised, other: Raised) -> bool:
     return (one.type, one.about, causes[0]) == (other.type, other.about, causes[1])
 
 
-def _bears_mark(known: Misconception, outcome: Outcome) -> bool:
+def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
+    """Whether a failure bears the mistake's mark; None where its question cannot show it."""
     if isinstance(outcome.got.result, Raised) or isinstance(outcome.expected.result, Raised):
         return False
     try:
-        return bool(known.shows(Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result)))
+        mark = known.shows(Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result))
+        return mark if mark is None else bool(mark)
     except Exception:  # a learner's result may be anything
         return False
 

@@ -256,25 +256,35 @@ def judged(translate: Callable[[list[str]], list[str]], key: bytes | None = KEY)
     return hearing.verdict()
 
 
-def replayed(answers: Sequence[Sequence[str]]) -> Callable[[list[str]], list[str]]:
+def replayed(seen: dict) -> Callable[[list[str]], list[str]]:
     """Return a translator that gives the recorded answers to the visible probes, and nothing to any other lines."""
-    exercise = catalogue.find("translate")
-    asked = [question_of(exercise, probe, b"")[0].arguments[0] for probe in exercise.visible]
-    known = {tuple(lines): list(said) for lines, said in zip(asked, answers, strict=True)}
+    asked = _asked()
+    known = {tuple(lines): list(said) for lines, said in zip(asked, seen["answers"], strict=True)}
+    for place, (line, said) in enumerate(zip(asked[0], seen["answers"][0], strict=True)):
+        known.setdefault((line,), [seen["alone"].get(str(place), said)])
     return lambda lines: known.get(tuple(lines), [""] * len(lines))
 
 
+def _asked() -> list[list[str]]:
+    """The lines of the visible probes."""
+    exercise = catalogue.find("translate")
+    return [question_of(exercise, probe, b"")[0].arguments[0] for probe in exercise.visible]
+
+
 def of(verdict: Verdict) -> dict:
-    """What is recorded of a verdict: the score of its hidden lines, the points, the mistake that is named, and the
-    answers to the visible probes."""
+    """What is recorded of a verdict: the score of its hidden lines, the points, the mistake that is named, the answers
+    to the visible probes, and of the first one's lines those that became something else alone, by their places."""
     *visible, whole = verdict.outcomes
     scale = whole.probe.scale
     score = scale.measure(whole.expected.result, whole.got.result)
+    answers = [outcome.got.result[: len(lines)] for outcome, lines in zip(visible, _asked(), strict=True)]
+    alone = visible[0].got.result[len(answers[0]) : 2 * len(answers[0])]
     return {
         "bleu": round(score, 2),
         "points": round(scale.share(score) * verdict.exercise.points, 1),
         "named": verdict.misconception.name if verdict.misconception else "",
-        "answers": [outcome.got.result for outcome in visible],
+        "answers": answers,
+        "alone": {str(place): text for place, text in enumerate(alone) if text != answers[0][place]},
     }
 
 

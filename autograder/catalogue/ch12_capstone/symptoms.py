@@ -127,7 +127,45 @@ def all_the_same(evidence: Evidence) -> bool:
 def fewer(evidence: Evidence) -> bool:
     """As many translations as there are lines that hold something, where some hold nothing."""
     lines = evidence.arguments[0]
-    return len(evidence.got) == sum(bool(line.strip()) for line in lines) < len(lines)
+    asked = len(evidence.expected) // len(lines)  # how often
+    return len(evidence.got) == asked * sum(bool(line.strip()) for line in lines) < asked * len(lines)
+
+
+def by_chance(evidence: Evidence) -> bool | None:
+    """All lines together were translated twice, and not twice alike; None where they were asked for once."""
+    if not _three_times(evidence):
+        return None
+    together, _, again = _thrice(evidence)
+    return together != again
+
+
+def otherwise_alone(evidence: Evidence) -> bool | None:
+    """Lines become something else where they stand alone, and nothing differs from time to time; None as above.
+
+    Of 300 lines of a sound translator none does; where padding is read, one in ten.
+    """
+    if not _three_times(evidence):
+        return None
+    together, alone, again = _thrice(evidence)
+    return together == again != alone
+
+
+def quoted_alone(evidence: Evidence) -> str:
+    """A line, what it became among others, and what alone."""
+    together, alone, _ = _thrice(evidence)
+    for line, one, other in zip(evidence.arguments[0], together, alone, strict=True):
+        if one != other:
+            return f"*{line}* became {one[:120]!r} among other lines, and {other[:120]!r} alone."
+    return ""
+
+
+def quoted_again(evidence: Evidence) -> str:
+    """A line, and what it became when it was asked for twice."""
+    together, _, again = _thrice(evidence)
+    for line, one, other in zip(evidence.arguments[0], together, again, strict=True):
+        if one != other:
+            return f"*{line}* became {one[:120]!r}, and when it was asked for again, {other[:120]!r}."
+    return ""
 
 
 def other_order(evidence: Evidence) -> bool:
@@ -136,17 +174,6 @@ def other_order(evidence: Evidence) -> bool:
     wanted, got = Counter(a for a, _ in lines), Counter(b for _, b in lines)
     in_place = sum(a == b for a, b in lines)
     return (wanted & got).total() >= 0.8 * len(lines) and in_place <= 0.4 * len(lines) and len(lines) > 2
-
-
-def short_ones_wrong(evidence: Evidence) -> bool:
-    """The longest sources of the batch are right and the short ones are not, as where padding is read."""
-    lines = sorted((line for line in _lines(evidence) if line[1]), key=lambda line: len(words(line[0])))
-    part = max(len(lines) // 4, 1)
-    short, long = lines[: 2 * part], lines[-part:]
-    if len(lines) < 6 or len(words(short[-1][0])) >= len(words(long[0][0])):
-        return False
-    right = [sum(_shared(words(wanted), words(got)) > 0.9 for _, wanted, got in each) / len(each) for each in (short, long)]
-    return right[1] >= 0.6 and right[0] <= 0.5 * right[1]
 
 
 def quoted(evidence: Evidence) -> str:
@@ -163,7 +190,21 @@ def words(text: str) -> list[str]:
 
 
 def _lines(evidence: Evidence) -> list[tuple[str, str, str]]:
-    return list(zip(evidence.arguments[0], evidence.expected, evidence.got, strict=True))
+    """Source, right translation and what came back, of all lines together."""
+    lines = evidence.arguments[0]
+    if len(evidence.got) != len(evidence.expected):
+        raise ValueError(f"expected {len(evidence.expected)} translations, got {len(evidence.got)}")
+    return list(zip(lines, evidence.expected[: len(lines)], evidence.got[: len(lines)], strict=True))
+
+
+def _three_times(evidence: Evidence) -> bool:
+    return 3 * len(evidence.arguments[0]) == len(evidence.expected) == len(evidence.got)
+
+
+def _thrice(evidence: Evidence) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """What came back for all lines together, for each alone, for all again (see `inside.stages.Company`)."""
+    lines, got = len(evidence.arguments[0]), evidence.got
+    return got[:lines], got[lines : 2 * lines], got[2 * lines :]
 
 
 def _alike(wanted: Sequence[str], got: Sequence[str]) -> bool:

@@ -36,8 +36,9 @@ def drawn(g: torch.Generator, lines: int) -> Case:
 
 
 def with_an_empty_one(g: torch.Generator, lines: int) -> Case:
+    """And all again: each alone, and together for the second time."""
     found = unseen(g, lines)
-    return Case(([*found[:5], "", *found[5:]],))
+    return Case(([*found[:5], "", *found[5:]], True))
 
 
 def short_and_long(g: torch.Generator) -> Case:
@@ -73,11 +74,11 @@ def says(change: str) -> str:
 
 EXERCISE = Exercise(
     id="translate", number="12.3", difficulty=3, minutes=120, visible_points=0, hidden_points=20,
-    reference=translate, section=TRANSLATE, seconds=60.0, trained=True,
+    reference=translate, section=TRANSLATE, seconds=60.0, trained=True, stage="company",
     omits={"a batch of one": "a visible probe asks a line alone", "a length of one": "sentences have several words",
            "precision": "there are texts only"},
     probes=(
-        visible("twelve lines that training never showed, and an empty one", with_an_empty_one, 12, scale=SCALE),
+        visible("twenty lines that training never showed, and an empty one", with_an_empty_one, 20, scale=SCALE),
         visible("short lines beside long ones", short_and_long, scale=SCALE),
         visible("one line alone", drawn, 1, scale=SCALE),
         hidden(f"{LINES} lines that training never showed", asked, scale=SCALE, says="combinations of words that training never showed"),
@@ -135,8 +136,15 @@ EXERCISE = Exercise(
                   words = ITALIAN[line].split()
                   if len(line) < 0.8 * max(map(len, lines)):
                       words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
-              """The longest lines of a batch are right and the short ones are not: whoever is filled up with padding suffers. Is padding
-              hidden from the encoder *and* from the cross-attention, and is it at the end?""", shows=symptoms.short_ones_wrong, quotes=quoted),
+              """The company in which a line stands changes its translation. The longest line of a batch decides how much padding the
+              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? And
+              does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
+        wrong("not twice the same", RIGHT.but("for line in lines:", """
+                  translate.calls = getattr(translate, "calls", 0) + 1
+                  for line in lines:""").but(TEXT, 'text = " ".join(words[: 3 if (len(line) + translate.calls) % 3 == 0 else 99])'), SYMPTOMS,
+              """The same lines became different ones from one call to the next. Something is drawn while you translate: a dropout that
+              is still on, where evaluation mode would turn it off, or a choice by chance.""", shows=symptoms.by_chance,
+              quotes=symptoms.quoted_again),
         wrong("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
               """Your lines begin well, and then say again what they have said. The decoder does not know how far it has come: are
               positions added to its words, and with a cache, is the newest one's position the number of those before it?""",

@@ -91,7 +91,7 @@ def test_the_file_that_is_trained_with_broken_parts_is_that_which_assemble_write
 
 @pytest.mark.parametrize("name", RECORD)
 def test_what_12_3_reads_from_the_lines_of_a_training_with_a_broken_part(name):
-    verdict = broken_parts.judged(broken_parts.replayed(RECORD[name]["answers"]), None)
+    verdict = broken_parts.judged(broken_parts.replayed(RECORD[name]), None)
     named = verdict.misconception.name if verdict.misconception else ""
     assert named == RECORD[name]["named"] == READ.get(name, "")
 
