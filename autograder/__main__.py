@@ -31,6 +31,7 @@ COMMANDS = {  # name -> (module, what it does)
 }
 
 
+ANYWHERE = {"learn", "assemble", "known-mistakes", "new-exercise"}  # the others read a course's own files
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
@@ -55,11 +56,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         if name in given[:1]:  # only the command that is asked for is imported: most of them import torch
             import_module(f"autograder.{module}").add_arguments(command)
     chosen = parser.parse_args(given)
-    from autograder.course import CourseError
+    from autograder import course
 
     try:
+        if chosen.command not in ANYWHERE:
+            course.no_pipes(course.find_root())
         return import_module(f"autograder.{COMMANDS[chosen.command][0]}").run(chosen)
-    except CourseError as error:
+    except course.CourseError as error:
         print(error, file=sys.stderr)
         return 2
     except Exception as error:

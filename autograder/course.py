@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +32,20 @@ def find_root(start: Path | None = None) -> Path:
         if (folder / MARKER).is_file():
             return folder
     raise CourseError(f"There is no course here: no folder from {start} upward holds {MARKER}.")
+
+
+def no_pipes(root: Path) -> None:
+    """Look whether a file of the course's own has become a named pipe: whoever opens one waits for ever.
+
+    What was handed in is not looked at here (see `intake.handed_in`). Raises CourseError naming the first.
+    """
+    places = [root / MARKER, *(root / "classroom").glob("*")]
+    for folder in (root / "classroom" / "log", root / "exercises", root / "solutions"):
+        places += [Path(here, name) for here, _, names in os.walk(folder) for name in names]
+    for path in places:
+        with contextlib.suppress(OSError):  # what is not there, or may not be looked at, is for whoever opens it
+            if stat.S_ISFIFO(path.stat().st_mode):
+                raise CourseError(f"{path} is a named pipe. Expected a file. Put your copy in its place.")
 
 
 def secret(root: Path) -> bytes:

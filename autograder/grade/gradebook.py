@@ -6,7 +6,6 @@ import logging
 import os
 import pickle
 import sqlite3
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +31,7 @@ from autograder.grade.progress import say
 from autograder.grade.worker import split
 from autograder.inside.trees import remove
 from autograder.intake import take_in
+from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
     from autograder.catalogue.exercise import Assignment
@@ -283,8 +283,8 @@ class Classroom:
 
     def _cells(self) -> bytes:
         """An SQLite gradebook that holds the assignment's cells."""
-        with tempfile.TemporaryDirectory(prefix="grade-") as folder:
-            path = Path(folder) / "gradebook.db"
+        with PrivateFolder("grade") as folder:
+            path = folder / "gradebook.db"
             with contextlib.closing(sqlite3.connect(path)) as database:
                 # For a file without any table nbgrader runs alembic, for two seconds, to write down its version.
                 database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")

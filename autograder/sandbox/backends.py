@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from autograder.inside.confine import NOBODY, Confinement
 from autograder.inside.limits import Limits
 from autograder.sandbox import hiding, visible
 from autograder.sandbox.hiding import HIDDEN, SEEN, SandboxError
+from autograder.sandbox.private_folder import PrivateFolder
 
 SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # environment variable: which backend, for every command
 IMAGE = "ATTENTION_BY_HAND_IMAGE"  # environment variable: the image for docker and podman
@@ -203,10 +203,10 @@ def why_not(name: str) -> str:
     backend = BACKENDS[name]
     if name == TRUST:
         return ""
-    with tempfile.TemporaryDirectory(prefix="sandbox-") as folder:
-        place = lay_out(Path(folder), backend)
-        program = ["autograder.inside.confine", json.dumps(asdict(backend.confinement(place)))]
-        try:
+    try:
+        with PrivateFolder("sandbox") as folder:
+            place = lay_out(folder, backend)
+            program = ["autograder.inside.confine", json.dumps(asdict(backend.confinement(place)))]
             done = subprocess.run(
                 backend.command(place, program, Limits()),
                 cwd=backend.working_folder(place),
@@ -216,8 +216,8 @@ def why_not(name: str) -> str:
                 timeout=PROBE_SECONDS,
                 check=False,
             )
-        except (OSError, SandboxError, subprocess.TimeoutExpired) as error:
-            return str(error)
+    except (OSError, SandboxError, subprocess.TimeoutExpired) as error:
+        return str(error)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 

@@ -18,7 +18,9 @@ HELD = ".held"  # is there once the folder has been locked, so that one which is
 
 
 class PrivateFolder:
-    """A folder in TMPDIR, held until `remove`. Raises OSError when none can be made there, and leaves none then.
+    """A folder in TMPDIR, held until `remove` or the end of a `with`.
+
+    Raises OSError when none can be made there, and leaves none then.
 
     kind: a word of its name, such as "grade".
     """
@@ -35,6 +37,12 @@ class PrivateFolder:
         except OSError:
             self.remove()
             raise
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Remove it and all that is in it, and let go of it."""

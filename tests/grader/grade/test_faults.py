@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import pickle
+import re
 import resource
 import shutil
 import signal
@@ -244,6 +245,15 @@ def spoil(name: str, content: bytes | None) -> Callable[[Path], None]:
     return act
 
 
+def pipe(name: str) -> Callable[[Path], None]:
+    def act(folder: Path) -> None:
+        spoil(name, None)(folder)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(folder / name)
+
+    return act
+
+
 def misspell(folder: Path) -> None:
     with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write("\nc.LateRules.percent = (10\n")
@@ -263,6 +273,12 @@ START = {
     "the released notebook is no JSON": (spoil(str(RELEASED), b"<html>"), "is not a notebook"),
     "the released notebook is no notebook": (spoil(str(RELEASED), b'{"cells": [1, {"a": 2}]}'), "is not a notebook"),
     "the secret is empty": (spoil("classroom/secret", b""), "classroom/secret is empty"),
+    # whoever opened one would wait for ever
+    "the secret is a pipe": (pipe("classroom/secret"), "classroom/secret is a named pipe. Expected a file"),
+    "the verdicts are a pipe": (pipe("classroom/verdicts.jsonl"), "classroom/verdicts.jsonl is a named pipe"),
+    "the gradebook is a pipe": (pipe("classroom/gradebook.db"), "classroom/gradebook.db is a named pipe"),
+    "the released notebook is a pipe": (pipe(str(RELEASED)), f"{RELEASED} is a named pipe"),
+    "the lock is a pipe": (pipe("classroom/log/grade/lock"), "classroom/log/grade/lock is a named pipe"),
 }
 
 
@@ -486,6 +502,18 @@ def test_what_a_killed_grader_left_is_swept_away_and_nothing_else(tmp_path, monk
     alive.communicate()
     private_folder.sweep()
     assert not held.exists()
+
+
+def test_a_grader_makes_no_other_folder_that_would_stay_when_it_is_killed():
+    package = Path(course.__file__).parent
+    of_their_own = {
+        "sandbox/private_folder.py",
+        "learn/open.py",
+        "grade/benchmark.py",
+    }  # these hold no work
+    makes = re.compile(r"(?:TemporaryDirectory|mkdtemp)\((?![^)\n]*dir=)")
+    found = {str(p.relative_to(package)) for p in package.rglob("*.py") if makes.search(p.read_text(encoding="utf-8"))}
+    assert found == of_their_own
 
 
 def test_a_folder_that_goes_while_it_is_read_is_no_empty_submission(tmp_path):
