@@ -60,6 +60,11 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     try:
         if chosen.command not in ANYWHERE:
+            if sys.getfilesystemencoding() != "utf-8":  # by hand: a plain locale alone gives utf-8 since Python 3.7
+                raise course.CourseError(
+                    f"This Python reads the names of files as {sys.getfilesystemencoding()}, and a student's name may "
+                    "hold any letter. Set PYTHONUTF8=1."
+                )
             course.no_pipes(course.find_root())
         return import_module(f"autograder.{COMMANDS[chosen.command][0]}").run(chosen)
     except course.CourseError as error:

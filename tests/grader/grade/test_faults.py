@@ -282,6 +282,16 @@ START = {
 }
 
 
+def test_where_names_of_files_are_no_text_nothing_is_graded(tmp_path):
+    plain = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "autograder", "grade", ASSIGNMENT.id]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **plain}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "reads the names of files as ascii" in done.stderr and "Set PYTHONUTF8=1." in done.stderr
+
+
 @pytest.mark.parametrize("fault", START)
 def test_what_is_broken_at_the_start_is_a_sentence_and_nothing_is_written(two, fault):
     begin, words = START[fault]
