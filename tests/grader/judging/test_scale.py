@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.catalogue.ch12_capstone import symptoms, translate
 from autograder.catalogue.exercise import Case, Scale
 from autograder.catalogue.probes import hidden
 from autograder.judging import compare
@@ -37,3 +38,10 @@ def test_points_grow_in_proportion_between_none_and_full(right, share):
 def test_what_is_no_list_of_as_many_texts_earns_nothing(result, kind):
     outcome = outcome_of(result)
     assert (outcome.difference.kind, outcome.share) == (kind, 0.0)
+
+
+def test_a_translation_that_never_ends_costs_no_more_than_a_long_one():
+    wanted, topo = ["Il topo vede la casa."] * 2, "Il topo. "
+    long, endless = ([topo * times] * 2 for times in (symptoms.READ // len(topo) + 1, 10_000))
+    assert translate.measured(wanted, endless) == translate.measured(wanted, long)
+    assert symptoms.words(endless[0]) == symptoms.words(long[0])
