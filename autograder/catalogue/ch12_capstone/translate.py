@@ -133,19 +133,6 @@ EXERCISE = Exercise(
         wrong("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
               """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or it is masked
               like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on), quotes=quoted),
-        wrong("good alone, bad in a batch", RIGHT.but(LINE, """
-                  words = ITALIAN[line].split()
-                  if len(line) < 0.8 * max(map(len, lines)):
-                      words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
-              """The company in which a line stands changes its translation. The longest line of a batch decides how much padding the
-              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? And
-              does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
-        wrong("not twice the same", RIGHT.but("for line in lines:", """
-                  translate.calls = getattr(translate, "calls", 0) + 1
-                  for line in lines:""").but(TEXT, 'text = " ".join(words[: 3 if (len(line) + translate.calls) % 3 == 0 else 99])'), SYMPTOMS,
-              """The same lines became different ones from one call to the next. Something is drawn while you translate: a dropout that
-              is still on, where evaluation mode would turn it off, or a choice by chance.""", shows=symptoms.by_chance,
-              quotes=symptoms.quoted_again),
         wrong("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
               """Your lines begin well, and then say again what they have said. The decoder does not know how far it has come: are
               positions added to its words, and with a cache, is the newest one's position the number of those before it?""",
@@ -162,6 +149,19 @@ EXERCISE = Exercise(
               with? If the loss fell as it should, it learned from what it has to predict: look at the causal mask, at the shift, at
               how heads are split and put together, and at the axis of the norm (chapter 08).""",
               shows=most(symptoms.unrelated), quotes=quoted),
+        wrong("not twice the same", RIGHT.but("for line in lines:", """
+                  translate.calls = getattr(translate, "calls", 0) + 1
+                  for line in lines:""").but(TEXT, 'text = " ".join(words[: 3 if (len(line) + translate.calls) % 3 == 0 else 99])'), SYMPTOMS,
+              """The same lines became different ones from one call to the next. Something is drawn while you translate: a dropout that
+              is still on, where evaluation mode would turn it off, or a choice by chance.""", shows=symptoms.by_chance,
+              quotes=symptoms.quoted_again),
+        wrong("good alone, bad in a batch", RIGHT.but(LINE, """
+                  words = ITALIAN[line].split()
+                  if len(line) < 0.8 * max(map(len, lines)):
+                      words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
+              """The company in which a line stands changes its translation. The longest line of a batch decides how much padding the
+              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? And
+              does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
     ),
     right=(
         right("what the grammar says", RIGHT),
