@@ -4,6 +4,7 @@ It looks the learner's object up by name, does what the judge asks with it (call
 and sends back what was seen. It never decides anything.
 """
 
+import builtins
 import linecache
 import re
 import warnings
@@ -259,7 +260,7 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
     return {
         "type": type(error).__name__,
         "kinds": [kind.__name__ for kind in type(error).__mro__],
-        "about": _about(error, last, own),
+        "about": _about(error, last, own, source),
         "message": message[:MAX_MESSAGE],
         "line": line,
         "source": source[:MAX_MESSAGE],
@@ -275,14 +276,15 @@ def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
     return found[:MAX_SHAPES]
 
 
-def _about(error: BaseException, last: FrameType | None, own: FrameType | None) -> list[str]:
+def _about(error: BaseException, last: FrameType | None, own: FrameType | None, line: str) -> list[str]:
     """What is known of an error without reading its text, for whoever explains it.
 
     ["forward"]: a module has none. ["handed over"]: what stopped is a function that the check handed to the learner's
     own. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
-    of that type has no such attribute. ["name", name]: nothing of that name is known. ["numpy"]: the learner's own
+    of that type has no such attribute. ["name", name]: nothing of that name is known. ["hidden", name]: what was called
+    is no longer Python's own function, because the learner gave its name to a value. ["numpy"]: the learner's own
     function holds a value of NumPy's. Else nothing.
-    last: the frame that the error comes from; own: the last one of the learner's.
+    last: the frame that the error comes from; own: the last one of the learner's, which stopped at `line`.
     """
     if last is not None and last.f_code is torch.nn.Module.forward.__code__:
         return ["forward"]
@@ -296,8 +298,19 @@ def _about(error: BaseException, last: FrameType | None, own: FrameType | None) 
         return [] if isinstance(error.obj, (type, ModuleType)) else ["attribute", type(error.obj).__name__, error.name]
     if isinstance(error, NameError) and isinstance(error.name, str):
         return ["name", error.name]
+    if isinstance(error, TypeError) and own is not None and own is last and (hidden := _hidden(own, line)):
+        return ["hidden", hidden]
     values = [error, *(own.f_locals.values() if own is not None else ())]
     return ["numpy"] if any(str(type(value).__module__).partition(".")[0] == "numpy" for value in values) else []
+
+
+def _hidden(frame: FrameType, line: str) -> str:
+    """The first function of Python's that a line calls while its name stands for something that cannot be called."""
+    for name in re.findall(r"(?<![\w.])([a-z]\w*)\(", line):
+        value = frame.f_locals.get(name, frame.f_globals.get(name, callable))
+        if callable(getattr(builtins, name, None)) and not callable(value):
+            return name
+    return ""
 
 
 def _is_ours(frame: FrameType) -> bool:

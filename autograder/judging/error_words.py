@@ -40,6 +40,12 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return TORCH_SAYS[error.message]
     if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
         return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
+    if error.about[:1] == ("hidden",) and error.about[1:]:
+        name = error.about[1]
+        return (
+            f"The name {name} has been given to a value, so that Python's own {name} cannot be called any more. Call "
+            f"the value something else; where it stands in a cell of its own, `del {name}` brings Python's back."
+        )
     if error.type == "NameError":
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
     if error.about == ("numpy",):

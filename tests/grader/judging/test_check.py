@@ -175,6 +175,16 @@ def test_an_error_says_which_shapes_met(run, line, words):
     assert words in " ".join(report.split())
 
 
+@pytest.mark.parametrize(
+    ("before", "first", "name"),
+    [("sum = 3\n", "w = sum(Q)", "sum"), ("", "max = Q.amax(); w = Q - max(Q)", "max"), ("", "w = Q - len(Q)(1)", "")],
+)
+def test_a_value_that_took_the_name_of_a_function_of_pythons_is_named(run, before, first, name):
+    _, report = run(f"{before}def attention_weights(Q, K):\n    {first}\n    return w\n")
+    said = f"so that Python's own {name} cannot be called any more"
+    assert (said in " ".join(report.split())) is bool(name)
+
+
 def test_two_known_mistakes_in_one_answer_are_both_named(run):
     _, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n")
     said = " ".join(report.split())
