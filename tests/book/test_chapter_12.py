@@ -24,6 +24,21 @@ def held_out(name: str, score: str = "exact") -> list[float]:
     return [seed["held_out"][score] for seed in ROWS[name]]
 
 
+def test_what_the_page_says_of_twelve_broken_parts_is_what_was_recorded():
+    record = recording("broken_parts")
+    parts, steps = record["parts"], record["about"]["steps"]
+    assert f"trained for {steps} steps" in PAGE and record["about"]["sizes"]["d_model"] * 2 == 128
+    lowest = sorted(parts, key=lambda name: parts[name]["loss"])[:2]
+    assert {*lowest} == {"no causal mask", "targets not shifted"}
+    assert max(parts[name]["bleu"] for name in lowest) < 1
+    norm, residual = parts["norm over the words"], parts["no residual"]
+    assert f"lower loss ({norm['loss']:.2f}) than a missing residual ({residual['loss']:.2f})" in PAGE
+    assert f"{norm['bleu']:.1f} BLEU against {residual['bleu']:.1f}" in PAGE
+    unmarked = [name for name in parts if name != "none" and not parts[name]["named"]]
+    harmless = [name for name in unmarked if parts[name]["bleu"] > parts["none"]["bleu"] - 1]
+    assert len(harmless) == 3 and {*unmarked} == {"no residual", *harmless}
+
+
 def test_what_the_page_says_of_the_ablations_is_what_was_recorded():
     whole = held_out("nothing changed")
     assert said(round(max(whole) - min(whole), 3))

@@ -160,8 +160,8 @@ EXERCISE = Exercise(
                   if len(line) < 0.8 * max(map(len, lines)):
                       words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
               """The company in which a line stands changes its translation. The longest line of a batch decides how much padding the
-              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? And
-              does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
+              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? Does each
+              norm look at the features of *one* word, and does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
     ),
     right=(
         right("what the grammar says", RIGHT),
