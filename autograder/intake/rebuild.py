@@ -125,6 +125,11 @@ class _Rebuilding:
         texts = {place: bare(self._text(place, given)) for place in given.found}
         if "\n".join(texts.values()) == given.bare:  # the blank one, cut into pieces
             return []
+        if len(texts) == 1:  # the same, where what was cut off has lost its name
+            whole, ends = self._and_its_ends(*given.found, given)
+            if bare(whole) == given.bare:
+                self.matching.copies.update(ends)
+                return []
         return [place for place, text in texts.items() if text not in (given.bare, "")]
 
     def _is_unfilled(self, place: int, given: Given) -> bool:
@@ -134,7 +139,13 @@ class _Rebuilding:
 
     def _with_its_end(self, place: int, given: Given) -> str:
         """A cell's text as this answer; where it was cut inside a function and lost its name, with what was cut off."""
-        text = self._text(place, given)
+        text, ends = self._and_its_ends(place, given)
+        self.matching.copies.update(ends)
+        return text
+
+    def _and_its_ends(self, place: int, given: Given) -> tuple[str, list[int]]:
+        """The same text, and the places of what was cut off."""
+        text, ends = self._text(place, given), []
         for end in range(place + 1, len(self.pieces)):
             rest = self.matching.code[end]
             if not (self.matching.is_own(end) and rest[:1].isspace() and not is_python(rest)):
@@ -142,8 +153,8 @@ class _Rebuilding:
             if not is_python(joined := f"{text}\n{rest}"):
                 break
             text = joined
-            self.matching.copies.add(end)
-        return text
+            ends.append(end)
+        return text, ends
 
     def _answer_from_own(self, given: Given, places: Sequence[int]) -> None:
         """Of several cells that are this answer, the last that defines what it asks for; the others stay, as own cells.

@@ -44,6 +44,12 @@ class Grading(NamedTuple):
             return None
         return last.probe.scale.measure(last.expected.result, last.got.result)
 
+    @property
+    def said(self) -> str:
+        """What came back from the visible probes, which ask everybody the same: equal where trainings end equal."""
+        results = [outcome.got.result for outcome in self.verdict.outcomes if not outcome.probe.hidden]
+        return hashlib.sha256(repr(results).encode()).hexdigest()
+
 
 def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), asked: int = 1) -> Iterator[Grading]:
     """Grade the solution so many times, each with another secret.
@@ -95,9 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lost = sum(grading.verdict.points < exercise.points for grading in done)
         seconds = [grading.seconds for grading in done]
         scores = [grading.score for grading in done if grading.score is not None]
+        alike = len({(grading.threads, grading.said) for grading in done})
         told = f", scores from {min(scores):.2f} to {max(scores):.2f}" if scores else ""
         print(
-            f"{exercise.number} {exercise.id}: {lost} flips in {len(done)} gradings{told}; processor seconds "
+            f"{exercise.number} {exercise.id}: {lost} flips in {len(done)} gradings{told}; {alike} different "
+            f"results of the visible checks under {len(chosen.threads)} numbers of threads; processor seconds "
             f"{statistics.mean(seconds):.1f} on average, {max(seconds):.1f} at most; {time.monotonic() - began:.0f} s",
             flush=True,
         )

@@ -20,6 +20,7 @@ from damaged_folders import RELEASED, handed_in
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from autograder.catalogue import ASSIGNMENTS
 from autograder.intake import choose, receipts, salvage, unpack
 from autograder.intake import handed_in as folders
 from autograder.intake import take_in as intake
@@ -80,6 +81,13 @@ def test_what_nobody_can_read_is_told_in_a_sentence(folder, name):
     work = take_in(folder)
     assert not work.failure and work.reasons
     assert len(damaged_folders.lacking(work)) == len(damaged_folders.ANSWERS)
+
+
+def test_a_blank_that_was_cut_in_two_beside_its_answer_at_the_end_is_no_answer():
+    seed = 31_261_022
+    drawn, work, _ = damaged_folders.take_in_drawn(seed, assignment := ASSIGNMENTS[seed % len(ASSIGNMENTS)])
+    assert {"all_at_the_end", "answer_split_inside_a_function"} <= {*drawn.kinds}
+    assert damaged_folders.lacking(work, assignment) == []
 
 
 @pytest.mark.parametrize("part", range(4))
