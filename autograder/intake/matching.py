@@ -149,8 +149,11 @@ def bare(source: str) -> str:
 
 
 def as_code(piece: Piece) -> str:
-    """A cell's text as code: of a text cell with fences, what stands between them."""
-    return piece.source if piece.kind == "code" else "\n\n".join(_FENCED.findall(piece.source)) or piece.source
+    """A cell's text as code: of a text cell with fences, what stands between them, also where it has lost its kind."""
+    fenced = "\n\n".join(_FENCED.findall(piece.source))
+    if piece.kind == "code":
+        return fenced if fenced and is_python(fenced) and not is_python(piece.source) else piece.source
+    return fenced or piece.source
 
 
 def _names(source: str) -> set[str]:

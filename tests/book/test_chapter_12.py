@@ -27,6 +27,8 @@ def held_out(name: str, score: str = "exact") -> list[float]:
 def test_what_the_page_says_of_twelve_broken_parts_is_what_was_recorded():
     record = recording("broken_parts")
     parts, steps = record["parts"], record["about"]["steps"]
+    for name, seen in parts.items():
+        assert f"| {name} | {seen['loss']:.2f} | {seen['bleu']:.1f} | {seen['named'] or '–'} |" in PAGE
     assert f"trained for {steps} steps" in PAGE and record["about"]["sizes"]["d_model"] * 2 == 128
     lowest = sorted(parts, key=lambda name: parts[name]["loss"])[:2]
     assert {*lowest} == {"no causal mask", "targets not shifted"}
