@@ -27,6 +27,9 @@ from autograder.intake import take_in
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
+# What Windows' 1252 has no sign for becomes a question mark; and half an answer in one cell with all others is none.
+NOT_IN_1252 = {"a_mark_before_each_cell", "nothing_wide_between_letters"}
+HALVES = {"answer_split_inside_a_function", "all_in_one_cell"}
 # Where a script ends a cell is not known, and which of all answers in one cell a conflict is about is not either.
 TWO_IN_A_CELL = {"all_in_one_cell", "conflict_inside_a_cell"}
 
@@ -108,8 +111,9 @@ def draw_into(folder: Path, draw: random.Random, assignment: Assignment = ASSIGN
     kept = honest and not (
         way in stored.CODE_ONLY and {"answer_made_text", "answer_made_raw", *TWO_IN_A_CELL} & set(kinds)
     )
-    is_lost = TWO_IN_A_CELL <= set(kinds) or (way == "windows_1252" and "a_mark_before_each_cell" in kinds)
-    return Drawn([*kinds, way, name], kept and not is_lost)
+    unsaid = way == "windows_1252" and NOT_IN_1252 & set(kinds)
+    is_lost = TWO_IN_A_CELL <= set(kinds) or HALVES <= set(kinds) or unsaid
+    return Drawn([*kinds, way, name], bool(kept and not is_lost))
 
 
 def lacking(work: take_in.TakenIn, assignment: Assignment = ASSIGNMENT) -> list[str]:
