@@ -51,6 +51,11 @@ def _triangle(cut: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return lambda table: cut(table) if table.ndim >= 2 else table
 
 
+def _shared(table: Tensor) -> Tensor:
+    """Every row brought back to the sum 1, as a softmax does after a mask."""
+    return table / table.sum(-1, keepdim=True)
+
+
 CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "square": torch.square,
     "root": torch.sqrt,
@@ -63,4 +68,6 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "degrees": lambda x: x.clamp(-1, 1).acos().rad2deg(),
     "lower triangle": _triangle(torch.tril),
     "upper triangle": _triangle(torch.triu),
+    "lower triangle shared": _triangle(lambda table: _shared(table.tril())),
+    "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
 }

@@ -276,6 +276,11 @@ class _Asked:
         return shown, compare.difference(expected, shown, probe)
 
 
+def shown_by(exercise: Exercise, known: Misconception) -> _Asked:
+    """A known mistake, to be asked what a learner was asked."""
+    return _Asked.of(exercise, known)
+
+
 def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
     """Whether a known mistake passes a visible probe; a hidden one is asked in its turn."""
     if not asks_everybody(exercise, outcome.probe, outcome.case):

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.judging import compare
 from autograder.judging.diagnose import diagnose
-from autograder.judging.noticed import Again, other_cases
+from autograder.judging.equal import equal
+from autograder.judging.noticed import Again, other_cases, varied
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import Peer, PeerGone, Subject
 from autograder.judging.question import question_of, right_answer
@@ -82,9 +83,8 @@ class Hearing:
         for probe in self.exercise.probes if self._verdict is None else ():
             if probe.hidden == hidden and not self._subject.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
-        may_be_shown = self._disclosed or not hidden
-        if may_be_shown and self._again is None and self._verdict is None and not self._subject.called:
-            self._again = self._asked_again()
+        if self._again is None and self._verdict is None and not self._subject.called:
+            self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
 
     def lose(self, reason: str) -> None:
         """Note that nothing more can be asked."""
@@ -124,8 +124,11 @@ class Hearing:
         parted = compare.difference(expected, got, probe)
         return Outcome(probe, case, cotangent, expected, got, parted, self._disclosed)
 
-    def _asked_again(self) -> Again | None:
-        """The first failure that may be shown, asked once more: whether a known mistake explains all is seen later."""
+    def _asked_again(self, may_be_shown: bool) -> Again | None:
+        """The first failure, asked once more: whether a known mistake explains all is seen later.
+
+        Of a hidden one that may not be shown it is only asked whether two calls differ.
+        """
         outcomes = list(self._outcomes.values())
         failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
         if not failures or isinstance(failures[0].got.result, Raised):
@@ -137,13 +140,23 @@ class Hearing:
                 for seed in OTHER_SEEDS
             )
             others = {}
-            for place, case in other_cases(failed.case):
+            for place, case in other_cases(failed.case) if may_be_shown else ():
                 expected = right_answer(self.exercise, failed.probe, case)
-                others[place] = expected, self._subject.observe(failed.probe, case, expected)
+                got = self._subject.observe(failed.probe, case, expected)
+                if not equal(got.result, failed.got.result) or self._plays_no_part(failed, place):
+                    others[place] = expected, got
         except PeerGone as gone:
             self._gone = gone
             return None
         return Again(failed, same, others)
+
+    def _plays_no_part(self, failed: Outcome, place: int) -> bool:
+        """Whether the result does not depend on an argument with other numbers in the rest either."""
+        one, other = (
+            self._subject.observe(failed.probe, case, right_answer(self.exercise, failed.probe, case))
+            for case in varied(failed.case, place)
+        )
+        return equal(one.result, other.result)
 
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))

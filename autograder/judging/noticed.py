@@ -50,6 +50,18 @@ def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
             yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
 
 
+def varied(case: Case, place: int) -> tuple[Case, Case]:
+    """Two cases that differ in one argument alone, with all floats drawn anew.
+
+    A number beside a 0 plays no part in a product, whatever the code does; here no number is 0.
+    """
+    for other, drawn in other_cases(case):
+        value = drawn.arguments[other]
+        if other != place and value.is_floating_point():
+            case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
+    return case, dict(other_cases(case))[place]
+
+
 def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noticed]:
     """Facts about an answer that fails, the most telling first; at most one about the values themselves."""
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
@@ -119,6 +131,9 @@ NO_CHANCE = (
     "an axis of 1 too many",
     "an axis of 1 missing",
     "another shape",
+    "axes joined",
+    "axis gone",
+    "axis too many",
     "nearly",
     "infinite",
 )  # one failure shows them
@@ -133,10 +148,11 @@ def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
     for pattern in PATTERNS:
         whole = pattern in WHOLE
         shown = [({key(fact): fact for fact in pattern(*pair)}, _tells(pair[1], whole)) for pair in pairs]
-        telling = [facts for facts, tells in shown if facts or tells]
+        telling = [facts for facts, tells in shown if tells] or [facts for facts, _ in shown if facts]
         if telling and (common := set.intersection(*map(set, telling))):
             first = next(key for key in telling[0] if key in common)
-            return [replace(telling[0][first], sure=len(telling) > 1 or telling[0][first].kind in NO_CHANCE)]
+            bearing = sum(first in facts for facts, _ in shown)
+            return [replace(telling[0][first], sure=bearing > 1 or telling[0][first].kind in NO_CHANCE)]
     return []
 
 

@@ -11,7 +11,7 @@ from autograder.catalogue.numbers import number
 from autograder.judging.diagnose import where_it_is
 from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome
-from autograder.judging.supposed import Supposed
+from autograder.judging.supposed import OF_NUMBERS, Supposed
 
 LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
     0: ("numbers of each row", "number of each row"),
@@ -45,6 +45,8 @@ FIXED = {
     "all but the diagonal": "Only the diagonal is right.",
     "an axis of 1 too many": "The numbers are right; an axis of size 1 is too many.",
     "an axis of 1 missing": "The numbers are right; an axis of size 1 is missing.",
+    "left over diagonal": "An axis is left over: everything was combined with everything, and the right numbers stand "
+    "on the diagonal, where each meets its own partner.",
     "another shape": "These are the right numbers in the right order, cut into another shape.",
     "nearly": "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as "
     "an epsilon, or a number rounded or written with too few digits?",
@@ -80,6 +82,10 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "degrees": "These are the angles, in degrees, whose cosines are the right numbers.",
     "lower triangle": "Only the diagonal and what stands below it is filled; above it you have 0.",
     "upper triangle": "Only the diagonal and what stands above it is filled; below it you have 0.",
+    "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was shared out anew: that is a "
+    "causal mask, which hides what comes later.",
+    "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
+    "hides what comes earlier.",
     "summed": "These are the right numbers, summed over {0}.",
     "averaged": "These are the right numbers, averaged over {0}.",
     "first alone": "Of {0}, only the first came back.",
@@ -105,6 +111,25 @@ AS_IF = {  # what came back is the right result for ...
     "longest first": "{0} sorted by length, the longest first",
     "shortest first": "{0} sorted by length, the shortest first",
     "small letters": "{0} in small letters",
+    "one over": "1 / {0} in place of {0}",
+    "root of": "the root of {0} in place of {0}",
+    "square of": "the square of {0} in place of {0}",
+    "nonnegative": "{0} with 0 in place of its negative numbers",
+    "opposite signs": "{0} with all its signs turned",
+    "squared": "{0} with all its numbers squared",
+    "unit rows": "{0} with every row of it brought to length 1",
+    "unit columns": "{0} with every column of it brought to length 1",
+    "centered rows": "{0} with the mean of every row taken away from it",
+    "centered columns": "{0} with the mean of every column taken away from it",
+    "shared rows": "{0} with a softmax over every row of it first",
+    "shared columns": "{0} with a softmax over every column of it first",
+    "always -1": "-1 in place of {0}, whatever it is",
+    "always 0": "0 in place of {0}, whatever it is",
+    "always 1": "1 in place of {0}, whatever it is",
+    "first blank": "{0} with 0 in its first {4}: it plays no part",
+    "final blank": "{0} with 0 in its last {4}: it plays no part",
+    "sum for all": "{0} with the sum of its {5} in every place",
+    "mean for all": "{0} with the mean of its {5} in every place",
     "exchanged": "{0} and {1} exchanged: the one stands where the other belongs",
     "turned": "{0} with its axes {2} and {3} exchanged",
     "first for all": "{0} with its first {4} in every place",
@@ -118,7 +143,9 @@ ALONG = (
 TWO = "Two slips at once, so it seems."
 BESIDE = {  # the words of a fact about a known mistake's result in place of the right one
     "these are the right numbers": "the numbers agree",
+    "the right number is": "that number is",
     "the right numbers": "those numbers",
+    "the right ones": "those",
     "numbers are right": "numbers are those",
     "the right result": "that result",
     "the right one": "that one",
@@ -130,6 +157,24 @@ REDUCED = {
     "largest": "the largest number of {0} along axis {1}",
     "first": "the first slice of {0} along axis {1}",
     "last": "the last slice of {0} along axis {1}",
+}
+ADDED = {
+    "argument added": "Your result is the right one with {0} added to it.",
+    "argument taken away": "Your result is the right one with {0} taken away from it.",
+}
+FROM_THE_END = {0: "its last axis", 1: "its last axis but one", 2: "its last axis but two"}
+MEASURED = {  # what of an argument {1} every number was divided by, or multiplied with
+    "length": "the length (the root of the sum of squares) of {1} along {2}",
+    "squared length": "the sum of squares of {1} along {2}",
+    "sum of sizes": "the sum of the absolute values of {1} along {2}",
+    "sum": "the sum of {1} along {2}",
+    "largest": "the largest number of {1} along {2}",
+    "largest size": "the largest absolute value of {1} along {2}",
+    "count itself": "{0}{1}",
+    "count root": "the root of {0}{1}",
+    "count square": "the square of {0}{1}",
+    "count one less": "one less than {0}{1}",
+    "count one more": "one more than {0}{1}",
 }
 SAID = ("changed", "inputs")  # a fact that the words for such a difference say already
 IN_PLACE = (
@@ -172,6 +217,15 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return f"{TWO} One: {fact.beside} The other, on top of it: {second}"
     if isinstance(fact, Supposed):
         return _supposed(exercise, outcome, fact)
+    if fact.kind in ADDED:
+        return ADDED[fact.kind].format(_argument(exercise, outcome, fact))
+    if fact.kind.startswith(("divided by ", "multiplied by ")):
+        how, _, name = fact.kind.partition(" by ")
+        by = f"{how} {'by' if how == 'divided' else 'with'} {MEASURED[name]}"
+        axis = FROM_THE_END.get(fact.axis, "an earlier axis")
+        size = "" if fact.axis < 0 else f"the size of {axis.replace('its', 'the')} of "
+        said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}."
+        return f"{said[0].upper()}{said[1:]}" if fact.sure else f"It looks as if {said}"
     if fact.kind.startswith("argument "):
         name, kind = _argument(exercise, outcome, fact), fact.kind.removeprefix("argument ")
         return f"It fails where {name} is {kind}, and only there."
@@ -194,7 +248,10 @@ def _supposed(exercise: Exercise, outcome: Outcome, fact: Supposed) -> str:
         return f"Where {name} is {passed}, what came back is the right result for {meant}{spelled}"
     if fact.back:
         return ALONG.format(name, other, fact.axis, fact.second)
-    said = AS_IF[fact.kind].format(name, other, fact.axis, fact.second, _along(fact)[1])
+    name = f"{name} and {other}, each" if fact.other and fact.kind in OF_NUMBERS else name
+    said = AS_IF[fact.kind.removesuffix(" beside others")].format(
+        name, other, fact.axis, fact.second, *reversed(_along(fact))
+    )
     return f"What came back is the right result for {said}."
 
 
@@ -219,6 +276,14 @@ def _pattern(fact: Noticed, hidden: bool) -> str:
         case "left over sum" | "left over mean" | "left over largest" | "left over first" | "left over last":
             how = REDUCED[fact.kind.removeprefix("left over ")].format("it", fact.axis)
             return f"An axis is left over: the right result is {how}."
+        case "axes joined":
+            return (
+                f"Axes {fact.axis} and {fact.axis + 1} came back as one: they were flattened and not cut apart again."
+            )
+        case "axis gone":
+            return f"Axis {fact.axis} of the right result is gone: it was summed over, picked from or left out."
+        case "axis too many":
+            return f"Your axis {fact.axis} is one too many: it should be summed over, or each item meet its own alone."
         case "one value":
             value = "the same number" if hidden else f"{fact.factor:g}"
             return (

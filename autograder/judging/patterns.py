@@ -4,7 +4,7 @@ A pattern is given a result and the right one (both as float64) with their outco
 """
 
 from collections.abc import Callable, Iterator
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import torch
@@ -15,12 +15,13 @@ from autograder.judging.afterward import done_afterward
 from autograder.judging.equal import close, near
 from autograder.judging.fact import FEWEST, Noticed
 from autograder.judging.observation import Outcome
+from autograder.judging.relation import by_argument
 
 LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
 
 
 def key(fact: Noticed) -> tuple:
-    return fact.kind, fact.axis, fact.axes if fact.kind == "transposed" else None, fact.factor
+    return fact.kind, fact.axis, fact.axes if fact.kind == "transposed" else None, fact.factor, fact.argument
 
 
 def holds_infinity(value: Any) -> bool:
@@ -82,6 +83,11 @@ def _cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
             for kind, reduce in REDUCTIONS.items():
                 if near(small, reduce(large, axis), outcome):
                     yield Noticed(f"{before}{kind}", axis=axis, axes=large.ndim)
+    if got.ndim == expected.ndim + 1:
+        for one, two in combinations(range(got.ndim), 2):
+            own = got.diagonal(dim1=one, dim2=two).movedim(-1, one)
+            if got.shape[one] == got.shape[two] > 1 and near(own, expected, outcome):
+                yield Noticed("left over diagonal")
 
 
 REDUCTIONS: dict[str, Callable[[Tensor, int], Tensor]] = {
@@ -198,6 +204,21 @@ def _reshaped(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notic
         yield Noticed("another shape")
 
 
+def _of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
+    """Two axes that came back as one, an axis that is gone, or one that is too many, whatever the numbers are."""
+    short, long = (got, expected) if got.ndim < expected.ndim else (expected, got)
+    if long.ndim != short.ndim + 1:
+        return
+    for axis in range(long.ndim):
+        size, rest = long.shape[axis], (*long.shape[:axis], *long.shape[axis + 1 :])
+        if short is got and axis < short.ndim:
+            joined = (*long.shape[:axis], size * long.shape[axis + 1], *long.shape[axis + 2 :])
+            if min(size, long.shape[axis + 1]) > 1 and got.shape == joined:
+                yield Noticed("axes joined", axis=axis)
+        if size > 1 and tuple(short.shape) == rest:
+            yield Noticed("axis gone" if short is got else "axis too many", axis=axis)
+
+
 def _afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right result, changed or cut short."""
     if expected.unique().numel() >= FEWEST and bool(got.isfinite().all()):
@@ -236,11 +257,13 @@ PATTERNS: tuple[Callable[[Tensor, Tensor, Outcome], Iterator[Noticed]], ...] = (
     _reversed,
     _scaled,
     _offset,
+    by_argument,
     _shifted,
     _unsigned,
     _one_place,
     _diagonal,
     _reshaped,
+    _of_another_shape,
     _nearly,
     _by_line,
     _affine,

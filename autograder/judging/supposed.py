@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Misconception
 from autograder.judging import compare
-from autograder.judging.diagnose import namespace_of, setting, settings
+from autograder.judging.afterward import CHANGES as DONE_AFTERWARD
+from autograder.judging.diagnose import namespace_of, setting, settings, shown_by
 from autograder.judging.fact import Noticed
 from autograder.judging.noticed import Again, about_results, notice
-from autograder.judging.observation import Observation, Outcome, Raised
+from autograder.judging.observation import Observation, Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import right_answer
 
@@ -27,7 +29,9 @@ EXACT = (  # patterns of a whole result, in which no number is left unexplained
     *("transposed", "scaled", "offset", "reversed", "signs", "items reversed", "missing first", "missing last"),
     *("another shape", "an axis of 1 too many", "an axis of 1 missing", "affine"),
     *("sum", "mean", "left over sum", "left over mean", "first item missing", "last item missing"),
+    *("left over diagonal", "argument added", "argument taken away"),
 )
+RELATED = ("divided by ", "multiplied by ")  # how the kinds of exact patterns begin that name what of an argument
 BESIDE = ("changed", "differs", "kept")  # before these nothing else needs to be looked for
 MOST = 10**5  # numbers in the arguments of a question that is asked again
 
@@ -51,7 +55,7 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | No
     facts = notice(outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):
         return facts
-    if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith("afterward") for fact in facts):
+    if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith(("afterward", *RELATED)) for fact in facts):
         return facts
     found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
     values = [fact for fact in facts if fact.kind != "ignored"]
@@ -90,43 +94,68 @@ def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
 def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
     """A known mistake beside another slip: its results are the learner's but for a pattern, or for a changed argument.
 
-    Only in a learner's own check, which takes the time.
+    A changed argument is looked for only in a learner's own check, which takes the time.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
-    tensors = all(isinstance(outcome.got.result, Tensor) for outcome in failing)  # in lists much is alike by chance
-    if not tensors or len(failing) < FEWEST or not failing[0].disclosed or not _can_be_asked(exercise, asked):
+    kinds = (Tensor, tuple)  # in lists much is alike by chance
+    if len(failing) < FEWEST or not all(isinstance(outcome.got.result, kinds) for outcome in failing):
         return []
-    for known in exercise.wrong:
-        with contextlib.suppress(PeerGone):
-            if known.shows is None and (fact := _beside(exercise, known, asked)) is not None:
-                return [replace(fact, beside=known.message)]
+    ways = [_pattern_beside]
+    if failing[0].disclosed and _can_be_asked(exercise, asked):
+        ways.append(_beside)
+    for way in ways:
+        for known in exercise.wrong:
+            with contextlib.suppress(PeerGone):
+                if known.shows is None and (fact := way(exercise, known, asked)) is not None:
+                    return [replace(fact, beside=known.message)]
     return []
 
 
+def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
+    """The pattern that makes a known mistake's results the learner's, in all that was asked.
+
+    What the mistake shows to visible probes is kept, so they are looked at first.
+    """
+    subject = shown_by(exercise, known)
+    failing = [outcome for outcome in asked if not outcome.passed]
+    visible = [outcome for outcome in failing if not outcome.probe.hidden]
+    found: list[Noticed] = []
+    for some in (visible, failing) if visible else ():
+        alike = []
+        for outcome in some:
+            shown, _ = subject.shows(outcome)
+            if isinstance(shown.result, (Raised, Structure)):
+                return None
+            parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
+            if parted is None:  # the mistake alone explains it
+                continue
+            if parted.kind not in ("value", "nan", "shape", "length"):
+                return None
+            alike.append(replace(outcome, expected=shown, difference=parted))
+        found = [fact for fact in about_results(alike) if _is_exact(fact)]
+        if not found:
+            return None
+    passes = (outcome for outcome in asked if outcome.passed)
+    return found[0] if found and found[0].sure and all(subject.shows(o)[1] is None for o in passes) else None
+
+
+def _is_exact(fact: Noticed) -> bool:
+    """Whether a pattern leaves no number unexplained, and is none that is often seen by chance."""
+    exact = fact.kind in EXACT or fact.kind.startswith(RELATED)
+    return exact or fact.kind.removeprefix("afterward ") in DONE_AFTERWARD
+
+
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
-    """What makes a known mistake's results the learner's, seen in two failures or more."""
+    """The change of an argument that makes a known mistake's results the learner's."""
     subject = Subject(exercise, LocalPeer(namespace_of(known.source)))
 
     def answers(outcome: Outcome, case: Case) -> Observation:
         return subject.observe(outcome.probe, case, None)
 
-    failing, alike = [outcome for outcome in asked if not outcome.passed], []
-    for outcome in failing:
-        shown = answers(outcome, outcome.case)
-        if isinstance(shown.result, Raised):
-            return None
-        closeness = outcome.probe.rtol, outcome.probe.atol
-        parted = compare.value_difference(shown.result, outcome.got.result, *closeness)
-        if parted is None or parted.kind not in ("value", "nan", "shape", "length"):
-            return None
-        alike.append(replace(outcome, expected=shown, difference=parted))
-    found = [fact for fact in about_results(alike) if fact.kind in EXACT and fact.sure]
-    passes = (outcome for outcome in asked if outcome.passed)
-    if found and all(compare.difference(o.expected, answers(o, o.case), o.probe) is None for o in passes):
-        return found[0]
     ordered = sorted(asked, key=lambda outcome: outcome.passed)
-    suppositions = (each for each in _suppositions(ordered) if each.kind not in ("value", "values"))
+    left_out = ("value", "values", *OF_NUMBERS, *BLANKED)  # beside another slip they explain too much, and take long
+    suppositions = (each for each in _suppositions(ordered) if each.kind not in left_out)
     return next((each for each in suppositions if _borne_out(answers, each, ordered)), None)
 
 
@@ -159,12 +188,18 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
         for kind, change in CHANGES.items():
             if _changed(change, value) is not None:
                 yield Supposed(kind, argument=place)
+        for other in range(place + 1, len(arguments)) if isinstance(value, Tensor) else ():
+            for kind, change in OF_NUMBERS.items():
+                if _exchangeable(value, arguments[other]) and _changed(change, value) is not None:
+                    yield Supposed(kind, argument=place, other=other)
         if isinstance(value, Tensor):
             for axis in range(value.ndim):
                 if value.shape[axis] > 1:
                     yield Supposed("first for all", argument=place, axis=axis, axes=value.ndim)
                     yield Supposed("final for all", argument=place, axis=axis, axes=value.ndim)
                     yield Supposed("flipped", argument=place, axis=axis, axes=value.ndim)
+                    for kind in BLANKED if value.is_floating_point() else ():
+                        yield Supposed(kind, argument=place, axis=axis, axes=value.ndim)
                 for second in range(axis + 1, value.ndim):
                     yield Supposed("turned", argument=place, axis=axis, second=second, back=True)
                     yield Supposed("turned", argument=place, axis=axis, second=second)
@@ -219,6 +254,12 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
         changed = arguments[place]
     elif supposed.kind in CHANGES:
         changed = _changed(CHANGES[supposed.kind], value)
+        if other and (second := _changed(CHANGES[supposed.kind], arguments[other])) is not None:
+            arguments[other], changed = second, value if changed is None else changed
+    elif supposed.kind in BLANKED:
+        from_the_end = supposed.axis - supposed.axes
+        fits = isinstance(value, Tensor) and value.ndim >= -from_the_end
+        changed = BLANKED[supposed.kind](value, from_the_end) if fits else None
     elif not isinstance(value, Tensor) or max(supposed.axis, supposed.second) >= value.ndim:
         return None
     elif supposed.kind in ("first for all", "final for all"):
@@ -314,6 +355,41 @@ def _once(value: Any) -> Any:
     return "".join(items) if isinstance(value, str) else items
 
 
+def _of_one_number(change: Callable[[float], float]) -> Callable[[Any], Any]:
+    return lambda value: change(value) if type(value) is float and value > 0 else None
+
+
+def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
+    """Zeros in one place of an axis; alone: also where it is the only one."""
+
+    def changed(value: Tensor, axis: int) -> Tensor:
+        blanked = value.clone()
+        if alone or value.shape[axis] > 1:
+            blanked.select(axis, place).zero_()
+        return blanked
+
+    return changed
+
+
+BLANKED: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "first blank": _blank(0, alone=True),
+    "final blank": _blank(-1, alone=True),
+    "first blank beside others": _blank(0, alone=False),
+    "final blank beside others": _blank(-1, alone=False),
+    "sum for all": lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
+    "mean for all": lambda value, axis: value.mean(axis, keepdim=True).expand_as(value),
+}
+OF_NUMBERS: dict[str, Callable[[Any], Any]] = {  # looked for in one argument, and in two at once
+    "nonnegative": _of_numbers(torch.relu),
+    "opposite signs": _of_numbers(torch.neg),
+    "squared": _of_numbers(torch.square),
+    "unit rows": _of_numbers(lambda value: F.normalize(value, dim=-1) if value.ndim else value),
+    "unit columns": _of_numbers(lambda value: F.normalize(value, dim=-2) if value.ndim > 1 else value),
+    "centered rows": _of_numbers(lambda value: value - value.mean(-1, keepdim=True) if value.ndim else value),
+    "centered columns": _of_numbers(lambda value: value - value.mean(-2, keepdim=True) if value.ndim > 1 else value),
+    "shared rows": _of_numbers(lambda value: value.softmax(-1) if value.ndim else value),
+    "shared columns": _of_numbers(lambda value: value.softmax(-2) if value.ndim > 1 else value),
+}
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "one more": _shifted(1),
     "one less": _shifted(-1),
@@ -334,4 +410,11 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "longest first": lambda value: sorted(value, key=len, reverse=True) if _of_each(len)(value) is not None else None,
     "shortest first": lambda value: sorted(value, key=len) if _of_each(len)(value) is not None else None,
     "small letters": _small_letters,
+    "always -1": lambda value: -1 if type(value) is int else None,
+    "always 0": lambda value: 0 if type(value) is int else None,
+    "always 1": lambda value: 1 if type(value) is int else None,
+    "one over": _of_one_number(lambda value: 1 / value),
+    "root of": _of_one_number(lambda value: value**0.5),
+    "square of": _of_one_number(lambda value: value**2),
+    **OF_NUMBERS,
 }

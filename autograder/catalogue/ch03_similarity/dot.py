@@ -135,6 +135,22 @@ EXERCISE = Exercise(
         wrong("a loop over the first axis", RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
               """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the
               vector. The numbers are always last, and what stands before them may be nothing, one axis or several."""),
+        wrong("negative products cut off", RIGHT.but(PRODUCTS, "(a * b).clamp(min=0)"), DOT,
+              """Negative products were left out of the sum. Where two numbers have opposite signs they speak against likeness, and
+              that counts.""", quotes=single),
+        wrong("divided by one of the two lengths", RIGHT.ending_in(" / a.norm(dim=-1)"), COSINE,
+              """Your number was divided by the length of a: how long the shadow of b is on a. The plain dot product divides by
+              nothing.""", quotes=single),
+        wrong("distance between the points", RIGHT.but(PRODUCTS, "(a - b) ** 2").ending_in(".sqrt()"), DOT,
+              """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot product goes
+              the other way.""", quotes=single),
+        wrong("the last places left out", RIGHT.but(PRODUCTS, "a[..., :-1] * b[..., :-1]"), DOT,
+              "The last number of each vector was left out: a sum over d places runs to the end, from 0 to d - 1.", quotes=single),
+        wrong("the first places left out", RIGHT.but(PRODUCTS, "a[..., 1:] * b[..., 1:]"), DOT,
+              "The first number of each vector was left out: places are counted from 0.", quotes=single),
+        wrong("two numbers a vector", RIGHT.but(PRODUCTS, "a[..., :2] * b[..., :2]"), DOT,
+              "Only the first two numbers of each vector were used. The examples have two; a vector may have any number of them.",
+              quotes=single),
         *usual_mistakes(RIGHT, arguments="a b", detached=MANY, float32=MANY, single=MANY, squeezed=DOT, viewed=MANY),
     ),
     right=(

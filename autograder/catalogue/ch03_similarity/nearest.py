@@ -153,6 +153,8 @@ EXERCISE = Exercise(
         wrong("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
               """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every
               number. A word without any direction has similarity 0."""),
+        wrong("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"), NEAREST,
+              "The words were sorted by the alphabet before the first k were taken. The *similarities* are what is sorted.", quotes=list_of),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
                  "After one search every word has length 1, and the embeddings are lost."),
         wrong("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,

@@ -8,6 +8,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
+from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import similarity
 
 COSINE, MANY, ROOT, TABLE = sections("cosine many root table")
@@ -138,6 +139,19 @@ EXERCISE = Exercise(
                   scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])"""), ROOT,
               """Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns belong to
               K."""),
+        *wrong_scores(RIGHT, DIVISION, ROOT, quotes=last_row),
+        wrong("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
+              """The root was taken of the scores, where they should be divided by the root of d. A negative score has no root: NaN
+              comes back.""", quotes=last_row),
+        wrong("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
+              """Each score was divided by a root of its own size. One number divides all scores alike: the root of d, which is known
+              before any score is.""", quotes=last_row),
+        wrong("squared distance instead of dot product", RIGHT.but("Q @ K.T", "-torch.cdist(Q, K) ** 2"), MANY,
+              """Your scores are 0 for equal vectors and below for all others: squared distances. A score is a dot product: multiply
+              place by place, then add.""", quotes=last_row),
+        wrong("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
+              """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot product: multiply
+              place by place, then add.""", quotes=last_row),
         *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
     ),
     right=(

@@ -89,7 +89,8 @@ EXERCISE = Exercise(
               "Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers have variance 1.",
               quotes=yours),
         wrong("a vector with itself", RIGHT.but("q * k", "q * q"), MEASURE,
-              "Too large by the root of 2: each vector met itself. A query and a key are two *different* random vectors.",
+              """Too large by the root of 2: each vector met itself, or two were added where a dot product multiplies. A query and a
+              key are two *different* random vectors.""",
               quotes=yours),
         wrong("mean size instead of standard deviation", RIGHT.but("std()", "abs().mean()"), MEASURE,
               "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
@@ -104,6 +105,16 @@ EXERCISE = Exercise(
         wrong("one query for all pairs", RIGHT.but("q * k", "q[0] * k"), MEASURE,
               """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
               the n pairs needs a query of its own.""", quotes=yours),
+        wrong("one query for all pairs, drawn first", RIGHT.but(
+                  NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"), MEASURE,
+              """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
+              the n pairs needs a query of its own.""", quotes=yours),
+        wrong("one of the two uniform", RIGHT.but(
+                  NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
+              """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand is uniform,
+              torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
+        wrong("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
+              "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.", quotes=yours),
         wrong("the global random numbers", RIGHT.but(", generator=generator", ""), MEASURE,
               """The size is right, but the numbers came from torch's global random state, and the generator you were given was
               not used. Every function that draws takes it as an argument; then a run can be repeated."""),

@@ -142,6 +142,19 @@ EXERCISE = Exercise(
               quotes=first_row),
         wrong("sum added instead of taken away", SHORT.but("x - total", "x + total"), LOGARITHM,
               "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a difference."),
+        wrong("divided by the logarithm of the sum, after the maximum", RIGHT.but("shifted - torch", "shifted / torch"), LOGARITHM,
+              """The maximum was taken away, and what was left divided by the logarithm of the sum. The logarithm of a quotient is a
+              *difference*.""", quotes=first_row),
+        wrong("base 10 for the sum alone", RIGHT.but("torch.log(", "torch.log10("), LOGARITHM,
+              "The logarithm of the sum is one to base 10, beside powers of e. The natural logarithm undoes the exponential."),
+        wrong("logarithms added up", RIGHT.but("torch.log(total)", "torch.log(torch.exp(shifted)).sum(dim=dim, keepdim=True)"), LOGARITHM,
+              """The logarithm came before the sum, where it only undoes the exponential. First all powers are added, then *one*
+              logarithm is taken of the sum.""", quotes=first_row),
+        wrong("the sum without its logarithm", RIGHT.but("torch.log(total)", "total"), LOGARITHM,
+              "The sum of the powers was taken away as it is. What is taken away is its *logarithm*.", quotes=first_row),
+        wrong("far scores cut off", RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"), LOGARITHM,
+              """Scores far below the largest were lifted to a limit, so they all come back as the same number. Nothing needs a
+              limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary number."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(

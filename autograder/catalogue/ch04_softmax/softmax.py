@@ -133,8 +133,8 @@ EXERCISE = Exercise(
               "There is no exponential: the scores were divided by their sum, so a negative score became a negative share.",
               quotes=first_row),
         wrong("not divided", RIGHT.but("powers / total", "powers"), POSITIVE,
-              """The largest of each row is 1, so nothing is left for the others: these are powers, not yet shares. Divide by
-              what they sum to.""", quotes=sums),
+              """The largest of each row is 1, so nothing is left for the others: these are powers, not yet shares, or powers
+              divided by the largest of them. Divide by what they sum to.""", quotes=sums),
         wrong("plain powers", NAIVE.but("powers / total", "powers"), POSITIVE,
               "These are the powers, all positive, but not yet shares: divide them by what they sum to.", quotes=sums),
         wrong("divided by the mean", RIGHT.but("powers.sum", "powers.mean"), POSITIVE,
@@ -178,6 +178,20 @@ EXERCISE = Exercise(
         wrong("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
               """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same number for
               all scores that share 1, or their proportions change: both go along dim."""),
+        wrong("one sum for the whole tensor, each row's maximum", RIGHT.but(SUM, "powers.sum()"), WHICH_AXIS,
+              "All entries together sum to 1. Each row (or column: dim says which) shares out 1 of its own.", quotes=sums),
+        wrong("largest score as the unit", NAIVE.but("exp(x)", "exp(x / x.abs().amax(dim=dim, keepdim=True))"), STABLE,
+              """The scores were *divided* by the largest, which makes them all alike. Taking the same number away from each changes
+              no share; dividing does.""", quotes=first_row),
+        wrong("divided by the length of the powers", RIGHT.but(SUM, "powers.norm(dim=dim, keepdim=True)"), POSITIVE,
+              "You divided by the length of the row of powers, so their *squares* sum to 1. Shares are divided by the plain sum.",
+              quotes=sums),
+        wrong("only the others in the sum", RIGHT.but("/ total", "/ (total - powers)"), POSITIVE,
+              """Each power was divided by the sum of the *others*. A share is a part of the whole, and the whole holds the part
+              itself.""", quotes=sums),
+        wrong("exp(x) - 1", NAIVE.but("torch.exp(x)", "torch.expm1(x)"), POSITIVE,
+              "1 was taken from every power, so negative scores get negative shares. The power itself is positive, and 1 at 0.",
+              quotes=first_row),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(

@@ -11,6 +11,7 @@ from autograder.catalogue.known_answers import answer, formula, right, usual_mis
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
+from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import attention
 
 DIVIDE, AXIS, SHAPES, STABLE, LEARN = sections("why-divide which-axis shapes stable parameters")
@@ -156,6 +157,21 @@ EXERCISE = Exercise(
               "The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is a good fit."),
         wrong("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
               "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. Take d_k from Q."),
+        *wrong_scores(RIGHT, DIVISION, DIVIDE),
+        wrong("a look at the future forbidden", RIGHT.before(SOFTMAX, """
+                  later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+                  scores = scores.masked_fill(later, float("-inf"))"""), AXIS,
+              "Later words get weight 0: that is the causal mask of chapter 08. Here every query may look at all keys."),
+        wrong("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
+              """Large scores came back with equal shares, as if they had been cut off at a limit. Nothing need be lost: subtracting
+              the largest score of a row changes no share, and torch.softmax does so."""),
+        wrong("distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE,
+              "A key near the query, as points are near, got the most. A score is a dot product, which grows with the lengths, too."),
+        wrong("squared distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"), DIVIDE,
+              "A key near the query, as points are near, got the most. A score is a dot product, which grows with the lengths, too."),
+        wrong("the largest weight as the unit", RIGHT.ending_in(" / weights.amax(dim=-1, keepdim=True)"), AXIS,
+              "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax has done it.",
+              quotes=row_sums),
         *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES, viewed=SHAPES,
                         rounded=DIVIDE, root="Q.shape[-1] ** 0.5", quotes_size=sizes),
     ),

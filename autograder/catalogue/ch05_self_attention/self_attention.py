@@ -9,6 +9,7 @@ from autograder.catalogue.known_answers import Answer, answer, right, usual_mist
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
+from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import attention
 
 MIX, PARAMETERS, SHAPES, STABLE, WHICH_AXIS, WHY_DIVIDE = sections("mix parameters shapes stable which-axis why-divide")
@@ -203,6 +204,22 @@ EXERCISE = Exercise(
                   weights = self.A"""), PARAMETERS,
               """The weights of the first sentence were kept and used for the next one: what is set only `if self.A is None` is
               never computed anew. Weights belong to a sentence; only the projections stay."""),
+        *wrong_scores(RIGHT, DIVISION, WHY_DIVIDE),
+        wrong("ReLU on the projections", RIGHT.but(
+                  PROJECTED, "q, k, v = F.relu(self.W_q(x)), F.relu(self.W_k(x)), F.relu(self.W_v(x))"), PARAMETERS,
+              "The projections went through a ReLU. Queries, keys and values are plain matrix products; negative numbers count."),
+        wrong("ReLU on queries and keys", RIGHT.but(
+                  PROJECTED, "q, k, v = F.relu(self.W_q(x)), F.relu(self.W_k(x)), self.W_v(x)"), PARAMETERS,
+              "Queries and keys went through a ReLU. They are plain matrix products; negative numbers count."),
+        wrong("queries and keys of length 1", RIGHT.but(
+                  PROJECTED, "q, k, v = F.normalize(self.W_q(x), dim=-1), F.normalize(self.W_k(x), dim=-1), self.W_v(x)"), WHY_DIVIDE,
+              "Queries and keys were brought to length 1, which is cosine. One number divides all scores: the root of d_k."),
+        wrong("one map for all sentences", RIGHT.after(SOFTMAX, "weights = weights.mean(dim=0, keepdim=True).expand_as(weights)"), WHICH_AXIS,
+              "All sentences of the batch have the same weights in your result: their mean. Each sentence has a map of its own."),
+        wrong("divided by the root of twice d_k", RIGHT.but(ROOT_OF_D_K, "(2 * self.d_k) ** 0.5"), WHY_DIVIDE,
+              "Your scores are too small by the root of 2. The dot product adds up d_k products: divide by the root of d_k."),
+        wrong("weights sharpened twice", RIGHT.after(SOFTMAX, "weights = torch.softmax(weights, dim=-1)"), WHICH_AXIS,
+              "The weights went through a softmax once more, which makes them nearly equal. They are shares already."),
         *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     right=(

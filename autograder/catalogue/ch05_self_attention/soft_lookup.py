@@ -8,6 +8,7 @@ from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
+from autograder.catalogue.scores import wrong_scores
 
 LOOKUP, PARAMETERS, SHAPES, STABLE = sections("lookup parameters shapes stable")
 
@@ -115,6 +116,12 @@ EXERCISE = Exercise(
               good fit.""", quotes=first),
         wrong("beta squared", RIGHT.but(SCORES, f"beta * {SCORES}"), LOOKUP,
               "beta entered twice: your answer is the one for beta squared.", quotes=first),
+        *wrong_scores(RIGHT, "scores = beta * (keys @ q)", LOOKUP, quotes=first),
+        wrong("root of beta", RIGHT.but(SCORES, "beta ** 0.5 * (keys @ q)"), LOOKUP,
+              "Your answer is the one for the root of beta. beta itself multiplies the scores.", quotes=first),
+        wrong("squared beta", RIGHT.but(SCORES, "beta ** 2 * -(keys - q).pow(2).sum(-1)"), LOOKUP,
+              """The keys were compared by their squared distance to the query, and beta was squared. The score is beta times the dot
+              product.""", quotes=first),
         *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
         wrong("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:

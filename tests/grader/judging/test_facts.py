@@ -189,6 +189,7 @@ def test_what_decides_imports_nothing_that_writes():
         "fact",
         "failing",
         "patterns",
+        "relation",
         "supposed",
     }
 

@@ -5,7 +5,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.probes import SECOND_CALL
-from autograder.judging import afterward, noticed_words
+from autograder.judging import afterward, noticed_words, relation
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.fact import Noticed
 from autograder.judging.judge import judge
@@ -63,6 +63,14 @@ def changed(expression: str) -> str:
         ("Z[:, :-1]", "missing last", 1),
         ("Z[None]", "an axis of 1 too many", 0),
         ("Z.flatten()", "another shape", 0),
+        ("Z / W.norm(dim=-1, keepdim=True)", "divided by length", 0),
+        ("Z * V.abs().amax(dim=1, keepdim=True)", "multiplied by largest size", 1),
+        ("Z * W.shape[-1]", "multiplied by count itself", 0),
+        ("Z / V.shape[-1] ** 0.5", "divided by count root", 0),
+        ("Z[..., None] * (2 - torch.eye(Z.shape[-1], dtype=Z.dtype))", "left over diagonal", 0),
+        ("torch.sin(17 * Z).flatten(0, 1)", "axes joined", 0),
+        ("torch.sin(17 * Z).prod(1)", "axis gone", 1),
+        ("torch.sin(17 * W[..., None] * V[:, None])", "axis too many", 2),
     ],
 )
 def test_a_pattern_of_the_values_is_seen(expression, kind, axis):
@@ -206,3 +214,40 @@ def test_what_fails_only_at_a_second_call_is_seen():
 def test_what_failing_probes_have_in_common_is_seen(condition, kind):
     source = f"def attend(W, V):\n    return W @ V + (({condition}) * W.sum().item() ** 2)\n"
     assert kind in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+def test_an_argument_that_was_added_to_the_result_is_said():
+    source = "def project(x, W, b=None):\n    y = x @ W\n    return y if b is None else y + 2 * b\n"
+    assert ("argument added", 2) in [(fact.kind, fact.argument) for fact in noticed(PROJECT, source)]
+
+
+def test_a_mask_after_which_each_row_was_shared_out_anew_is_seen():
+    weights = "torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1).tril()"
+    source = f"def attention_weights(Q, K):\n    A = {weights}\n    return A / A.sum(-1, keepdim=True)\n"
+    found = noticed(catalogue.find("attention-weights"), source)
+    assert "afterward lower triangle shared" in [fact.kind for fact in found]
+
+
+def test_a_pattern_hides_in_no_result_that_is_too_small_to_show_it():
+    source = changed("Z + V[:, :1]")  # with one key of one word it looks scaled
+    assert "offset by line" in [fact.kind for fact in noticed(ATTEND, source)]
+
+
+def test_a_number_beside_a_zero_is_not_said_to_play_no_part():
+    source = "def dot(a, b):\n    return (a * b)[..., :1].sum(-1)\n"  # the example's (0, 3) hides a's first number
+    verdict = judge(catalogue.find("dot"), LocalPeer(namespace_of(source)), b"key")
+    assert not verdict.passed and "ignored" not in [fact.kind for fact in verdict.noticed]
+
+
+def test_an_answer_that_draws_is_told_so_where_hidden_checks_alone_fail():
+    right = catalogue.find("attend").right[0].source
+    source = (
+        f"{right}\n_right = attend\ndef attend(W, V):\n"
+        "    return _right(W, V) + torch.rand(()) * (W.shape[0] > 2 or V.dtype == torch.float64)\n"
+    )
+    verdict = judge(ATTEND, LocalPeer(namespace_of(source)), b"key")
+    assert [fact.kind for fact in verdict.noticed][:1] == ["differs"]
+
+
+def test_every_fact_of_a_relation_has_words():
+    assert set(relation.MEASURES) | {f"count {name}" for name in relation.COUNTS} == set(noticed_words.MEASURED)

@@ -3,6 +3,7 @@
 import pytest
 
 from autograder import catalogue
+from autograder.judging import noticed_words, supposed
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
@@ -40,6 +41,27 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
         ),
         ("gradient-norms", "gradient_norms", "given[0].abs(), given[1]", "W without its minus signs."),
         ("layer-cost", "layer_cost", "given[0], given[2], given[1], given[3]", "n and d exchanged"),
+        ("project", "project", "given[0].relu(), *given[1:]", "x with 0 in place of its negative numbers."),
+        (
+            "project",
+            "project",
+            "F.normalize(given[0], dim=-1), *given[1:]",
+            "x with every row of it brought to length 1",
+        ),
+        ("attend", "attend", "given[0] ** 2, given[1] ** 2", "W and V, each with all its numbers squared"),
+        (
+            "attend",
+            "attend",
+            "given[0], given[1].sum(0, keepdim=True).expand_as(given[1])",
+            "V with the sum of its items",
+        ),
+        (
+            "dot",
+            "dot",
+            "given[0] * (torch.arange(given[0].shape[-1]) > 0).to(given[0]), given[1]",
+            "a with 0 in its first number",
+        ),
+        ("temperature", "temperature", "given[0], given[1] and given[1] ** 0.5", "the root of tau in place of tau"),
     ],
 )
 def test_what_came_back_is_said_to_be_right_for_a_changed_argument(exercise_id, function, arguments, told):
@@ -124,3 +146,13 @@ def row_normalize(x):
     return out
 """
     assert "NumPy" not in said("row-normalize", source)
+
+
+def test_a_known_mistake_with_something_done_on_top_is_told_under_grading_too():
+    told = said("scaled-scores", "def scaled_scores(Q, K):\n    return torch.relu(Q @ K.T)\n")
+    assert "Two slips at once" in told and "plain dot products" in told and "Where that number" in told, told
+
+
+def test_every_supposition_has_words():
+    said_of = set(supposed.CHANGES) | {kind.removesuffix(" beside others") for kind in supposed.BLANKED}
+    assert said_of < set(noticed_words.AS_IF)
