@@ -31,6 +31,14 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
     [
         ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 in place of lengths."),
         ("bpe-encode", "bpe_encode", "given[0][::-1], given[1]", "word read backward."),
+        ("batch-matmul", "batch_matmul", "given[0], given[1].roll(1, 0)", "moved on by one place"),
+        (
+            "last-state",
+            "last_state",
+            "given[0], (torch.as_tensor(given[1]) - 1).clamp(min=1)",
+            "1 where that would be less",
+        ),
+        ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
         (
             "batch-matmul",
@@ -108,6 +116,26 @@ def test_mistakes_in_several_settings_are_named_with_them():
     told = said("layer-cost", WRONG_IN_TWO)
     for place in ("Where kind is 'attention': ", "Where kind is 'convolution': ", "In break_even: "):
         assert place in told
+
+
+def test_a_mistake_in_several_settings_is_told_once():
+    source = """
+def path_length(kind, i, j, k=3):
+    if kind == "recurrent":
+        return max(j - i, 0)
+    return -(-max(j - i, 0) // (k // 2)) if kind == "window" else int(i != j)
+"""
+    told = said("path-length", source)
+    assert "Where kind is 'recurrent', and where kind is 'window': " in told and told.count("you say 0") == 1
+
+
+def test_a_hidden_none_is_said_to_be_one():
+    right = catalogue.find("path-length").right[0].source
+    source = (
+        f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n"
+        "    if i != j or kind != 'attention':\n        return _right(kind, i, j, k)\n"
+    )
+    assert "None came back: is there a `return` at the end of every path?" in said("path-length", source)
 
 
 def test_what_is_left_beside_a_mistake_in_one_setting_is_said():
