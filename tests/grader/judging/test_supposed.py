@@ -135,7 +135,7 @@ def test_a_hidden_none_is_said_to_be_one():
         f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n"
         "    if i != j or kind != 'attention':\n        return _right(kind, i, j, k)\n"
     )
-    assert "None came back: is there a `return` at the end of every path?" in said("path-length", source)
+    assert "None came back, as from a path without a `return`." in said("path-length", source)
 
 
 def test_what_is_left_beside_a_mistake_in_one_setting_is_said():
@@ -152,3 +152,8 @@ def row_normalize(x):
     return out
 """
     assert "NumPy" not in said("row-normalize", source)
+
+
+def test_whole_numbers_are_compared_to_the_last_digit():
+    source = catalogue.find("layer-cost").right[0].source.replace("return n * n * d", "return int(float(n * n * d))")
+    assert "more digits than a float holds" in said("layer-cost", source)
