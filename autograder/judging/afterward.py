@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 Near = Callable[[Tensor, Tensor], bool]
+FEWEST = 3  # numbers of a line that something was done to: two are brought to -1 and 1 whatever they are
 DECIMALS = (0, 1, 2, 3, 4)
 
 
@@ -21,6 +22,8 @@ def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[
             changed.append(
                 ("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0))
             )
+            if expected.shape[axis] >= FEWEST:
+                changed += [(kind, axis, change(expected, axis)) for kind, change in BY_LINE.items()]
         changed += [("rounded", 0, expected.round(decimals=decimals)) for decimals in DECIMALS]
         changed += [("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
     else:
@@ -70,4 +73,13 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "upper triangle": _triangle(torch.triu),
     "lower triangle shared": _triangle(lambda table: _shared(table.tril())),
     "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
+}
+_Change = Callable[[Tensor, int], Tensor]
+BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
+    "standardized": lambda x, axis: (x - x.mean(axis, True)) / x.std(axis, correction=0, keepdim=True),
+    "brought to length 1": lambda x, axis: x / x.norm(dim=axis, keepdim=True),
+    "centered": lambda x, axis: x - x.mean(axis, True),
+    "shares": lambda x, axis: x / x.sum(axis, True),
+    "by the largest": lambda x, axis: x / x.amax(axis, True),
+    "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
 }

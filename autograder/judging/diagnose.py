@@ -28,6 +28,7 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
     "one of the variables needed for gradient": "in place",
 }
 TWO = "Two mistakes that we know, made together, give exactly your results."
+SOME = "Some of your results, though not all, are those of a mistake that we know:"
 NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
 LOOSE = 0.01  # a relative tolerance from which on results agree by chance, as of a measurement
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
@@ -56,7 +57,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
     if best is not None:
         known, evidence = best
         said = (
-            replace(known, message=f"{known.message} {NOT_ALL}") if known.shows is None else known
+            replace(known, message=f"{SOME} {known.message} {NOT_ALL}") if known.shows is None else known
         )  # a mark may be hidden
         return _two_at_once(exercise, failures_first, known) or (said, evidence)
     return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
@@ -116,8 +117,13 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
             continue
         others = {setting: _explains_all(exercise, groups[setting]) for setting in wrong[1:]}
         only = "" if others else ", and only there"
-        said = [f"{where_it_is(wrong[0])}{only}: {found[0].message}"]
-        said += [f"{where_it_is(setting)}: {other[0].message}" for setting, other in others.items() if other]
+        places = {found[0].message: [where_it_is(wrong[0]) + only]}
+        for elsewhere, other in others.items():
+            if other:
+                places.setdefault(other[0].message, []).append(where_it_is(elsewhere))
+        said = [
+            f"{', and '.join([first, *map(_uncapitalized, rest)])}: {text}" for text, (first, *rest) in places.items()
+        ]
         said += [] if all(others.values()) else [MORE]
         return replace(found[0], message=" ".join(said)), found[1]
     return None
@@ -151,6 +157,10 @@ def setting(exercise: Exercise, case: Case, name: str) -> tuple:
 def where_it_is(setting: tuple) -> str:
     function, name, value = setting
     return f"Where {name} is {value!r}" if name else f"In {function}"
+
+
+def _uncapitalized(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _arguments(exercise: Exercise, case: Case) -> dict[str, Any]:

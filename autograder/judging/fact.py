@@ -10,9 +10,10 @@ class Noticed:
     """One fact.
 
     kind: what was seen (see the functions below). axis, axes, size: where, if it concerns an axis of the result, of how
-    many, and how long it is. argument: its place, if it concerns one. factor: the constant of "scaled" and "offset".
-    sure: seen in more than one failure. beside: the message of a known mistake to whose result it applies, where that
-    is not the right one. where: the setting to which it is confined (see `diagnose.setting`).
+    many, and how long it is; where "scaled" and "offset" speak of one plain number, size is 1. argument: its place, if
+    it concerns one. factor: the constant of "scaled" and "offset". sure: seen in more than one failure. beside: the
+    message of a known mistake to whose result it applies, where that is not the right one. where: the setting to which
+    it is confined (see `diagnose.setting`).
     """
 
     kind: str

@@ -10,6 +10,8 @@ from autograder.catalogue.defaults import FAR_AWAY
 from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome
 
+LARGE = 80.0  # beyond it a float32 exponential is soon infinite
+
 
 def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
     """What the failing probes have in common and the passing ones do not."""
@@ -96,9 +98,15 @@ def _loses_digits(outcome: Outcome) -> bool:
     return far and (outcome.passed or outcome.difference.kind in ("value", "nan"))
 
 
+def _overflows(outcome: Outcome) -> bool:
+    tensors = [a for a in outcome.case.arguments if isinstance(a, Tensor) and a.is_floating_point() and a.numel()]
+    return any(float(a.abs().max()) > LARGE for a in tensors) and (outcome.passed or outcome.difference.kind == "nan")
+
+
 COMMON: dict[str, Callable[[Outcome], bool]] = {
     "a second call": _asks_again,
     "lost digits": _loses_digits,
+    "too large": _overflows,
     "an axis of size 1": _has_a_one,
     "no gradient": _misses_gradients,
     "another gradient": _asks_gradients,

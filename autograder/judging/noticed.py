@@ -19,6 +19,7 @@ from autograder.judging.fact import FEWEST, Noticed
 from autograder.judging.failing import about_probes
 from autograder.judging.observation import Observation, Outcome, Raised
 from autograder.judging.patterns import PATTERNS, WHOLE, holds_infinity, key, tensors
+from autograder.judging.sizes import about_sizes
 
 OTHER = 20_817  # the seed of inputs that are asked for comparison
 
@@ -71,7 +72,7 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     if kept := [*_kept(outcomes)]:
         return [*facts, *kept]
     values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
-    found = [*_fixed(values), *about_results(values)]
+    found = [*_fixed(values), *about_results(values), *about_sizes(values)]
     by_chance = any(fact.kind == "differs" for fact in facts)  # then which probes fail says nothing
     return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
 
@@ -206,9 +207,9 @@ def _about_numbers(failures: Sequence[Outcome]) -> Iterator[Noticed]:
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(pairs) < 2 or not all(type(x) in (int, float) and isfinite(x) for pair in pairs for x in pair):
         return
-    if all(got == round(got) != expected and abs(got - expected) <= 1 for got, expected in pairs):
+    if all(got == round(got) and expected != round(expected) and abs(got - expected) <= 1 for got, expected in pairs):
         yield Noticed("whole")
     elif len({round(got - expected, 6) for got, expected in pairs}) == 1:
-        yield Noticed("offset", factor=round(pairs[0][0] - pairs[0][1], 4))
+        yield Noticed("offset", size=1, factor=round(pairs[0][0] - pairs[0][1], 4))
     elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
-        yield Noticed("scaled", factor=round(pairs[0][0] / pairs[0][1], 4))
+        yield Noticed("scaled", size=1, factor=round(pairs[0][0] / pairs[0][1], 4))

@@ -43,6 +43,10 @@ FIXED = {
     "whole line is divided by or multiplied with is wrong.",
     "only the diagonal": "All that is wrong stands on the diagonal.",
     "all but the diagonal": "Only the diagonal is right.",
+    "other places": "All the right numbers are there, but not in their places: was something cut anew (view, reshape) "
+    "where axes should change places, or are two orders mixed up?",
+    "too large": "It fails only where numbers are large, and there with NaN: is exp taken of them as they stand? Only "
+    "differences matter to shares, so the largest can be subtracted first.",
     "an axis of 1 too many": "The numbers are right; an axis of size 1 is too many.",
     "an axis of 1 missing": "The numbers are right; an axis of size 1 is missing.",
     "left over diagonal": "An axis is left over: everything was combined with everything, and the right numbers stand "
@@ -87,6 +91,13 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
     "hides what comes earlier.",
     "summed": "These are the right numbers, summed over {0}.",
+    "standardized": "The right numbers, but brought to mean 0 and spread 1 along axis {1}.",
+    "brought to length 1": "The right numbers, but divided along axis {1} by their length, the root of the sum of "
+    "squares.",
+    "centered": "The right numbers, but less their mean along axis {1}.",
+    "shares": "The right numbers, but divided by their sum along axis {1}.",
+    "by the largest": "The right numbers, but divided by the largest along axis {1}.",
+    "from 0 to 1": "The right numbers, but stretched along axis {1} so that the smallest is 0 and the largest 1.",
     "averaged": "These are the right numbers, averaged over {0}.",
     "first alone": "Of {0}, only the first came back.",
     "last alone": "Of {0}, only the last came back.",
@@ -94,10 +105,15 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
 AS_IF = {  # what came back is the right result for ...
     "one more": "{0} + 1 in place of {0}",
     "one less": "{0} - 1 in place of {0}",
+    "one less, from 0": "{0} - 1 in place of {0}, and 0 where that would be less",
+    "one less, from 1": "{0} - 1 in place of {0}, and 1 where that would be less",
     "opposite": "the opposite of {0}, with True and False exchanged",
     "opened": "{0} with True everywhere: what it should hide still takes part",
     "zeros": "{0} with nothing but zeros in it: its numbers play no part",
     "unsigned": "{0} without its minus signs",
+    "to length 1": "{0} with its rows (along its last axis) brought to length 1 first",
+    "standard": "{0} with its rows (along its last axis) brought to mean 0 and spread 1 first",
+    "in shares": "the softmax of {0} along its last axis in place of {0}",
     "least for all": "the least number of {0} in every place of it",
     "greatest for all": "the greatest number of {0} in every place of it",
     "last for all": "the last number of {0} in every place of it",
@@ -134,7 +150,21 @@ AS_IF = {  # what came back is the right result for ...
     "turned": "{0} with its axes {2} and {3} exchanged",
     "first for all": "{0} with its first {4} in every place",
     "final for all": "{0} with its last {4} in every place",
+    "moved on": "{0} with each {4} moved on by one place, and the last one in front",
+    "moved back": "{0} with each {4} moved back by one place, and the first one at the end",
     "flipped": "{0} in the opposite order along axis {2}",
+}
+LENGTHS = {  # of what has another length than it should
+    "axis": "as long as axis {1} of {0}",
+    "count": "as long as {0} has items",
+    "together": "as long as all items of {0} together, end to end",
+    "shortest": "as long as the shortest item of {0}",
+    "first": "as long as the first item of {0}",
+    "last": "as long as the last item of {0}",
+    "value": "as long as {0} says",
+    "one more": "one longer than {0} says",
+    "one less": "one shorter than {0} says",
+    "twice": "twice as long as it should be",
 }
 ALONG = (
     "Something is done along the wrong axis: with axes {2} and {3} of {0} exchanged, and exchanged back in the result, "
@@ -209,7 +239,7 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "changed":
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
     if fact.where:
-        return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=()))}"
+        return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=(), size=0))}"
     if fact.beside:
         second = _sentence(exercise, outcome, replace(fact, beside=""))
         for right, those in BESIDE.items():
@@ -231,9 +261,9 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return f"It fails where {name} is {kind}, and only there."
     if fact.kind.startswith("afterward "):
         axis = "all places" if fact.axis < 0 else f"axis {fact.axis}"
-        said = AFTERWARD[fact.kind.removeprefix("afterward ")].format(axis)
+        said = AFTERWARD[fact.kind.removeprefix("afterward ")].format(axis, fact.axis)
     else:
-        said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret)
+        said = FIXED.get(fact.kind) or _pattern(fact, outcome.secret, _argument(exercise, outcome, fact))
     return said if fact.sure else f"It looks as if: {said[0].lower()}{said[1:]}"
 
 
@@ -255,10 +285,20 @@ def _supposed(exercise: Exercise, outcome: Outcome, fact: Supposed) -> str:
     return f"What came back is the right result for {said}."
 
 
-def _pattern(fact: Noticed, hidden: bool) -> str:
+def _pattern(fact: Noticed, hidden: bool, name: str) -> str:
     match fact.kind:
         case "transposed":
             return f"These are the right numbers with axes {fact.axis} and {fact.axes} exchanged."
+        case "scaled" if fact.size == 1:
+            times = (
+                "times the right one, always by the same factor"
+                if hidden
+                else f"{number(fact.factor)} times the right one"
+            )
+            return f"Wherever your number is wrong, it is {times}."
+        case "offset" if fact.size == 1:
+            more = "by the same amount" if hidden else f"by {abs(fact.factor):g}"
+            return f"Wherever your number is wrong, it is too {'large' if fact.factor > 0 else 'small'} {more}."
         case "scaled" if fact.factor == -1:
             return "Every number has the opposite sign."
         case "scaled":
@@ -293,6 +333,10 @@ def _pattern(fact: Noticed, hidden: bool) -> str:
             return f"All {_along(fact)[0]} are the same in your result."
         case "first only":
             return f"Only the first {_along(fact)[1]} is right."
+        case "another order":
+            return f"These are the right numbers in another order along axis {fact.axis}."
+        case "size":
+            return f"Axis {fact.axis} of your result is {LENGTHS[fact.how].format(name, fact.second)}."
         case "reversed":
             return f"These are the right numbers in the opposite order along axis {fact.axis}."
         case "shifted":

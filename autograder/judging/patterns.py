@@ -163,6 +163,16 @@ def _by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notice
                     yield Noticed(kind)
 
 
+def _elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
+    """The right numbers in another order along an axis, or anywhere else."""
+    if _varied(got, expected):
+        for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):
+            if near(got.sort(axis).values, expected.sort(axis).values, outcome):
+                yield Noticed("another order", axis=axis, axes=got.ndim)
+        if near(got.flatten().sort().values, expected.flatten().sort().values, outcome):
+            yield Noticed("other places")
+
+
 def _unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """Right but for the signs."""
     if got.shape == expected.shape and near(got.abs(), expected.abs(), outcome):
@@ -259,6 +269,7 @@ PATTERNS: tuple[Callable[[Tensor, Tensor, Outcome], Iterator[Noticed]], ...] = (
     _offset,
     by_argument,
     _shifted,
+    _elsewhere,
     _unsigned,
     _one_place,
     _diagonal,

@@ -203,6 +203,11 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
                 for second in range(axis + 1, value.ndim):
                     yield Supposed("turned", argument=place, axis=axis, second=second, back=True)
                     yield Supposed("turned", argument=place, axis=axis, second=second)
+    for place, value in enumerate(arguments):
+        for axis in range(value.ndim) if isinstance(value, Tensor) else ():
+            if value.shape[axis] > 1:  # last, since what is one place off in a result comes of much
+                yield Supposed("moved on", argument=place, axis=axis, axes=value.ndim)
+                yield Supposed("moved back", argument=place, axis=axis, axes=value.ndim)
 
 
 def _exchangeable(one: Any, other: Any) -> bool:
@@ -265,6 +270,8 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
     elif supposed.kind in ("first for all", "final for all"):
         which = 0 if supposed.kind == "first for all" else value.shape[supposed.axis] - 1
         changed = value.narrow(supposed.axis, which, 1).expand_as(value)
+    elif supposed.kind in ("moved on", "moved back"):
+        changed = value.roll(1 if supposed.kind == "moved on" else -1, supposed.axis)
     elif supposed.kind == "flipped":
         changed = value.flip(supposed.axis)
     else:
@@ -293,14 +300,17 @@ def _changed(change: Callable[[Any], Any], value: Any) -> Any:
     return changed if repr(changed) != repr(value) else None  # a list may hold tensors, which are not equal or unequal
 
 
-def _shifted(by: int) -> Callable[[Any], Any]:
+def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
+    def one(number: int) -> int:
+        return number + by if least is None else max(number + by, least)
+
     def shifted(value: Any) -> Any:
         if type(value) is int:
-            return value + by
+            return one(value)
         if isinstance(value, Tensor) and value.dtype == torch.long:
-            return value + by
+            return value + by if least is None else (value + by).clamp(min=least)
         whole = isinstance(value, list) and value and all(type(item) is int for item in value)
-        return [item + by for item in value] if whole else None
+        return [one(item) for item in value] if whole else None
 
     return shifted
 
@@ -326,6 +336,10 @@ def _of_masks(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
 
 def _of_numbers(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
     return lambda value: change(value) if isinstance(value, Tensor) and value.is_floating_point() else None
+
+
+def _of_rows(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return _of_numbers(lambda value: change(value) if value.ndim and value.shape[-1] > 1 else None)
 
 
 def _of_items(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -393,10 +407,15 @@ OF_NUMBERS: dict[str, Callable[[Any], Any]] = {  # looked for in one argument, a
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "one more": _shifted(1),
     "one less": _shifted(-1),
+    "one less, from 0": _shifted(-1, 0),
+    "one less, from 1": _shifted(-1, 1),
     "opposite": _of_masks(lambda mask: ~mask),
     "opened": _of_masks(torch.ones_like),
     "zeros": _of_numbers(torch.zeros_like),
     "unsigned": _of_numbers(torch.abs),
+    "to length 1": _of_rows(lambda x: F.normalize(x, dim=-1)),
+    "standard": _of_rows(lambda x: F.layer_norm(x, x.shape[-1:])),
+    "in shares": _of_rows(lambda x: x.softmax(-1)),
     "least for all": _everywhere(min),
     "greatest for all": _everywhere(max),
     "last for all": _everywhere(lambda numbers: numbers[-1]),

@@ -319,6 +319,8 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
         return SETTINGS[outcome.difference.where[0].name]
     if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
         return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
+    if result is None and outcome.difference.kind == "type":
+        return "None came back, as from a path without a `return`"
     if not isinstance(result, Raised):
         return HIDDEN[outcome.difference.kind]
     builtin = isinstance(getattr(builtins, result.type, None), type)

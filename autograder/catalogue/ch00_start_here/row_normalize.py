@@ -118,6 +118,8 @@ EXERCISE = Exercise(
               first.""", quotes=both_sums),
         wrong("last number left out of the sum", RIGHT.but(SUMS, "(x.sum(dim=1, keepdim=True) - x[:, -1:])"), SPREAD,
               "The last number of each row is missing from its sum: does a range end one short?", quotes=both_sums),
+        wrong("sum of the others", RIGHT.but("x / sums", "x / (sums - x)"), SPREAD,
+              "Each number was divided by the sum of the *others* in its row. It is a part of its row too: the sum is of all."),
         wrong("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
               "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.", quotes=both_sums),
         wrong("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,

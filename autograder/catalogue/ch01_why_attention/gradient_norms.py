@@ -57,6 +57,16 @@ def is_largest_sum(evidence: Evidence) -> bool:
     return any(torch.allclose(evidence.got, torch.linalg.matrix_norm(powers, order)) for order in (1, math.inf))
 
 
+def is_one_arrow(evidence: Evidence) -> bool:
+    """Whether these are the lengths of an arrow of ones, of one of length 1 in its direction, or of an axis."""
+    W, T = evidence.arguments
+    powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
+    ones = torch.ones_like(W[0])
+    arrows = (ones, ones / len(W) ** 0.5, *torch.eye(len(W), dtype=W.dtype)[[0, -1]])
+    lengths = [(each @ arrow).norm(dim=1) for arrow in arrows for each in (powers, powers.mT)]
+    return any(torch.allclose(evidence.got, length) for length in lengths)
+
+
 RIGHT = answer("""
     def gradient_norms(W, T):
         power = torch.eye(W.shape[0], dtype=W.dtype)
@@ -123,8 +133,11 @@ EXERCISE = Exercise(
               """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one more
               factor W.""", quotes=yours),
         wrong("one arrow of ones", RIGHT.but(NORM, "(power @ torch.ones_like(W[0])).norm()"), GRADIENT,
-              """You followed one arrow, (1, 1, ...), and measured its length. The spectral norm asks for the arrow of length 1
-              that is stretched *most*.""", quotes=yours),
+              """Your numbers are the lengths of one arrow, such as (1, 1, ...) or the first axis, on its way. The spectral norm
+              asks for the arrow of length 1 that is stretched *most*.""", quotes=yours, shows=is_one_arrow),
+        wrong("the transpose taken along", RIGHT.but(STEP, "W.T @ W @ power"), GRADIENT,
+              """Each step multiplied by the transpose of W as well as by W. One step is one factor W; the transpose belongs to a
+              singular value only, after all the steps.""", quotes=yours),
         wrong("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
               """The largest sum of a row, or of a column, is a norm too, but another one. The spectral norm is how far the most
               stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),

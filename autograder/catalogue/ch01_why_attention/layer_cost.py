@@ -32,6 +32,11 @@ def whole_book(g: torch.Generator) -> Case:
     return Case(("attention", 1000 * drawn(200, 400, g), 4_096, 3))
 
 
+def beyond_floats(g: torch.Generator) -> Case:
+    """A cost of more digits than a float holds, and fewer than 64 bits do."""
+    return Case(("attention", 2 * drawn(10**7, 14 * 10**6, g) + 1, 2 * drawn(2_000, 3_000, g) + 1, 3))
+
+
 def width(g: torch.Generator, low: int, high: int) -> Case:
     return Case((drawn(low, high, g),), function="break_even")
 
@@ -72,11 +77,11 @@ EXERCISE = Exercise(
         hidden("convolution, other sizes", layer, "convolution", 7, says="k: words"),
         hidden("one word", one_word, says="at least 1"),
         hidden("a whole book", whole_book, says="of any size"),
+        hidden("a cost of nineteen digits", beyond_floats, rtol=0.0, says="exact for numbers of any size"),
         hidden("break even at another width", width, 2_600, 3_400, says="words of d numbers"),
         hidden("break even at width 1", width, 1, 1, says="at least 1"),
     ),
     omits={"a batch of one": "there is one layer",
-           "precision": "the sizes are small; it is the cost of a whole book that is beyond 32 bits",
            "a length of one": "numbers, no tensors: one word is asked", "falsy values": "every size is at least 1",
            "repeated items": "the sizes of one layer"},
     wrong=(
@@ -165,6 +170,10 @@ EXERCISE = Exercise(
         wrong("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,
               """You counted only the windows that fit inside the sentence. Each of the n words has a window of its own, at
               the edges too."""),
+        wrong("floats on the way", RIGHT.but(RECURRENT, "return int(n * d**2.0)").but(CONVOLUTION, "return int(k * n * d**2.0)").but(
+                  ATTENTION, "return int(float(n)**2 * d)"), COST,
+              """Right until the cost has more digits than a float holds, about 16; the rest is lost. math.pow, / and 2.0 count
+              in floats: stay with whole numbers."""),
         wrong("floats", COSTS_AS_FLOAT.but(EVEN, "return d / 1"), COST,
               """The numbers are right and their type is not: multiplications are counted, with plain Python ints. A single /
               makes a float, even of 4 / 2."""),

@@ -44,6 +44,13 @@ def said(evidence: Evidence) -> str:
     return f"For words {i} and {j}{window} you said {evidence.got}."
 
 
+def one_layer_more(evidence: Evidence) -> bool:
+    """Whether a layer too many came back where windows end exactly on the word, be it the word itself."""
+    kind, i, j, *rest = evidence.arguments
+    reach = ((rest[0] if rest else 3) - 1) // 2
+    return kind == "window" and abs(i - j) % reach == 0 and evidence.got == evidence.expected + 1
+
+
 RIGHT = answer("""
     def path_length(kind, i, j, k=3):
         distance = abs(i - j)
@@ -111,8 +118,6 @@ EXERCISE = Exercise(
         wrong("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
               "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
               quotes=said),
-        wrong("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
-              "Right where a remainder is left, and one layer too many where the windows end exactly on the word."),
         wrong("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
               "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
         wrong("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
@@ -125,6 +130,9 @@ EXERCISE = Exercise(
         wrong("windows that grow by a factor", RIGHT.but(
                   ROUNDED, "max(1, math.ceil(math.log(distance, k))) if distance else 0"), PATHS,
               """A logarithm: that is the path through *dilated* windows, which skip more words in each layer. Here every
+              layer has the same plain windows, so each adds the same number of words.""", quotes=said),
+        wrong("windows that double", RIGHT.but(ROUNDED, "math.ceil(math.log2(distance / reach + 1))"), PATHS,
+              """In your stack each layer reaches twice as far as the one below it: such windows are *dilated*. Here every
               layer has the same plain windows, so each adds the same number of words.""", quotes=said),
         wrong("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
               """For windows you answered as for attention. Is the kind spelled as the description above the cell spells it?
@@ -154,6 +162,9 @@ EXERCISE = Exercise(
               "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
         wrong("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
               "Where the later word comes first your number is negative. The way back is as long as the way there."),
+        wrong("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
+              "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
+              shows=one_layer_more),
     ),
     right=(
         right("ceil", RIGHT),

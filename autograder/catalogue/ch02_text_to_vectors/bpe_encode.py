@@ -1,9 +1,11 @@
 """02.6: cutting a word into the pieces that were learned, in the order of learning."""
 
+from itertools import pairwise
+
 import torch
 
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, visible
 from transformer_ref.text import byte_pair_encoding
@@ -33,6 +35,20 @@ def inputs(g: torch.Generator, word: str, merges: str) -> Case:
 def other_merges_first(g: torch.Generator) -> Case:
     word, merges = inputs(g, "abab", "b a, a b, ab </w>").arguments
     return Case((word, merges), before=(word, merges[::-1]))
+
+
+def is_longest_first(evidence: Evidence) -> bool:
+    """Whether the pair that makes the longest piece was merged first, of equals the first learned or met."""
+    word, merges = evidence.arguments
+    for equals in (merges.index, lambda pair: 0):
+        pieces = [*word, "</w>"]
+        while present := [pair for pair in pairwise(pieces) if pair in merges]:
+            left, right = min(present, key=lambda pair: (-len("".join(pair)), equals(pair)))
+            text = "".join(f"\n{piece}\n" for piece in pieces).replace(f"\n{left}\n\n{right}\n", f"\n{left}{right}\n")
+            pieces = text[1:-1].split("\n\n")
+        if evidence.got == pieces:
+            return True
+    return False
 
 
 RIGHT = answer("""
@@ -131,9 +147,6 @@ EXERCISE = Exercise(
         wrong("longest piece, from the end", LONGEST.but("rest[:n]", "rest[-n:]").but(FROM_LEFT, FROM_RIGHT), CUT,
               """From the end you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in which
               they were learned*; what an early merge took is no longer there for a longer one."""),
-        wrong("longest merge first", RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
-              """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first
-              goes first.""", quotes=returned),
         wrong("order of the word", RIGHT.but(BEST, "present[0]"), CUT,
               """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned *first*
               goes first, wherever it stands.""", quotes=returned),
@@ -189,6 +202,15 @@ EXERCISE = Exercise(
         wrong("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,
               """After a merge your reading moved on by one piece and met the second half again, so letters came back twice. A
               merged pair is passed over whole.""", quotes=returned),
+        wrong("position not skipped in a repeated letter", ONE_PASS.but("pieces[2:]", "pieces[1 + (left != right):]"), RULES,
+              """In aaa you joined the letter in the middle twice, to aa and aa. A letter that was joined is used up: reading goes
+              on behind it.""", quotes=returned),
+        wrong("stops at a merge that does not fit", ONE_PASS.but("out = []", """
+                  if (left, right) not in zip(pieces, pieces[1:]):
+                      break
+                  out = []"""), CUT,
+              """You stopped at the first merge of the list that does not stand in the word. Most do not; go on to those behind
+              it.""", quotes=returned),
         wrong("text replaced", TEXT, RULES,
               """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found, although the
               piece there is ne and not e. Compare whole pieces."""),
@@ -223,6 +245,9 @@ EXERCISE = Exercise(
         wrong("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
               """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is done:
               return its pieces."""),
+        wrong("longest merge first", RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
+              """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first
+              goes first.""", quotes=returned, shows=is_longest_first),
     ),
     right=(
         right("lowest rank, again and again", RIGHT),

@@ -99,6 +99,7 @@ EXERCISE = Exercise(
         hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1}, says="the smaller pair"),
         hidden("equally frequent pieces", inputs, 4, {"abc": 3, "ab": 2, "ad": 3}, says="the smaller pair"),
         hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}, says="in *aaaa*"),
+        hidden("an odd number of one letter", inputs, 3, {"aaab": 4, "ba": 1}, says="from left to right"),
         hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2}, says="wherever it stands"),
         hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6}, says="count all pairs of neighbors"),
         hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1, says="fewer than `n` merges"),
@@ -201,6 +202,9 @@ EXERCISE = Exercise(
         wrong("list grows shorter under the loop", IN_PLACE, RULES,
               """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are no
               longer there. Ask for the length anew at each step, or write into a new list."""),
+        wrong("from right to left", IN_PLACE.but("range(len(pieces) - 1)", "range(len(pieces) - 2, -1, -1)").but(
+                  "(pieces[i], pieces[i + 1]) == best", "tuple(pieces[i:i + 2]) == best"), RULES,
+              "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from left to right."),
         wrong("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
               "Each pair came back together with its count. The pairs alone are the answer."),
     ),

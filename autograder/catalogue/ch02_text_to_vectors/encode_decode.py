@@ -3,7 +3,7 @@
 import torch
 
 from autograder.catalogue.ch02_text_to_vectors.shared import SPECIALS, choose, letters, returned, sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.probes import hidden, second_call, visible
 
@@ -57,6 +57,18 @@ ENCODING = """
         ids = [vocab.get(token, vocab["<unk>"]) for token in tokens]
         return ids + [vocab["<eos>"]] if add_eos else ids
 """
+def is_another_token(evidence: Evidence) -> bool:
+    """Whether every unknown word became 0, or became <pad>, <bos> or <eos>, and all else is right."""
+    tokens, vocab = evidence.arguments[:2]
+    if not isinstance(vocab, dict) or len(evidence.got) != len(evidence.expected):
+        return False
+    unknown = [token not in vocab for token in tokens] + [False] * (len(evidence.expected) - len(tokens))
+    others = {got for got, here in zip(evidence.got, unknown, strict=True) if here}
+    rest = [pair for *pair, here in zip(evidence.got, evidence.expected, unknown, strict=True) if not here]
+    special = {0, *(vocab[token] for token in ("<pad>", "<bos>", "<eos>"))}
+    return len(others) == 1 and others <= special and all(got == wanted for got, wanted in rest)
+
+
 RIGHT = answer(ENCODING + """
     def decode(ids, vocab):
         words = {id: word for word, id in vocab.items()}
@@ -110,9 +122,6 @@ EXERCISE = Exercise(
               "A word that is not in the vocabulary stops your code. It will meet such words every day: that is what <unk> is for."),
         wrong("unknown word left out", RIGHT.but(IDS, "ids = [vocab[token] for token in tokens if token in vocab]"), SPECIAL,
               "The unknown word vanished, and the sentence is a word shorter. It keeps its place, as <unk>.", quotes=returned),
-        wrong("unknown word as 0", RIGHT.but('vocab["<unk>"]', "0"), SPECIAL,
-              "The unknown word became 0, which is the id of another token (here <pad>). Ask the vocabulary for the id of <unk>.",
-              quotes=returned),
         wrong("unknown word as 3", RIGHT.but('vocab["<unk>"]', "3"), SPECIAL,
               """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The vocabulary
               knows the id of <unk>."""),
@@ -122,6 +131,9 @@ EXERCISE = Exercise(
         wrong("<eos> and <unk> exchanged", RIGHT.but('vocab["<unk>"]', 'vocab["<end>"]').but('vocab["<eos>"]', 'vocab["<unk>"]').but(
                   'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
               "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
+        wrong("unknown word as 0", RIGHT.but('vocab["<unk>"]', "0"), SPECIAL,
+              """The unknown word became the id of another token, such as <pad>, or a 0 that is written in. Ask the vocabulary for
+              the id of <unk>.""", quotes=returned, shows=is_another_token),
         wrong("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
               """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the vocabulary in

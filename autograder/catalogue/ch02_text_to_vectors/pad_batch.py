@@ -118,6 +118,10 @@ EXERCISE = Exercise(
               longest one."""),
         wrong("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"), PAD,
               "The last token was moved to the end of its row, and the pads stand before it. They follow after *all* tokens."),
+        wrong("pads on both sides", LISTS.but(
+                  ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), value=pad).tolist()"), PAD,
+              """The pads stand on both sides, with the sentence in the middle, so its first token is at another place in every row.
+              Sentences begin at place 0.""", quotes=second_row),
         wrong("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
               "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays as it is."),
         wrong("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,

@@ -5,7 +5,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.probes import SECOND_CALL
-from autograder.judging import afterward, noticed_words, relation
+from autograder.judging import afterward, noticed_words, relation, sizes
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.fact import Noticed
 from autograder.judging.judge import judge
@@ -57,6 +57,12 @@ def changed(expression: str) -> str:
         ("Z.clamp(min=-0.2)", "afterward cut below", 0),
         ("Z.round(decimals=1)", "afterward rounded", 0),
         ("F.one_hot(Z.argmax(-1), Z.shape[-1]).to(Z.dtype)", "afterward one hot", 2),
+        ("Z - Z.mean(-1, keepdim=True)", "afterward centered", 2),
+        ("F.layer_norm(Z, Z.shape[-1:], eps=0)", "afterward standardized", 2),
+        ("Z / Z.norm(dim=1, keepdim=True)", "afterward brought to length 1", 1),
+        ("Z / Z.amax(-1, keepdim=True)", "afterward by the largest", 2),
+        ("Z.sort(-1).values", "another order", 2),
+        ("Z.mT.reshape(Z.shape)", "other places", 0),
         ("Z.sum(1)", "sum", 1),
         ("Z.mean()", "afterward averaged", -1),
         ("Z[:, :1]", "afterward first alone", 1),
@@ -170,7 +176,47 @@ def test_plain_numbers_off_by_one_amount_are_seen(expression, kind):
 
 
 def test_every_change_afterward_has_a_sentence():
-    assert set(afterward.CHANGES) < set(noticed_words.AFTERWARD)
+    assert set(afterward.CHANGES) | set(afterward.BY_LINE) < set(noticed_words.AFTERWARD)
+
+
+def test_whole_numbers_are_not_said_to_be_rounded_where_the_right_ones_are_whole():
+    right = catalogue.find("path-length").right[0].source
+    once_more = "_right(kind, i, j, k) + (kind == 'window' and abs(i - j) % 3 == 1)"
+    source = f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n    return {once_more}\n"
+    exercise = catalogue.find("path-length")
+    found = notice(judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
+    assert [(fact.kind, fact.size, fact.factor) for fact in found][:1] == [("offset", 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("width", "how"),
+    [("sum(map(len, seqs))", "together"), ("2 * max(map(len, seqs))", "twice"), ("max(map(len, seqs)) ** 2", None)],
+)
+def test_what_an_axis_of_a_wrong_length_is_as_long_as_is_seen(width, how):
+    source = f"""
+def pad_batch(seqs, pad):
+    batch = torch.full((len(seqs), {width}), pad)
+    for row, seq in enumerate(seqs):
+        batch[row, :len(seq)] = torch.as_tensor(seq)
+    return batch
+"""
+    found = [fact for fact in noticed(catalogue.find("pad-batch"), source) if fact.kind == "size"]
+    assert [(fact.axis, fact.how) for fact in found] == ([(1, how)] if how else [])
+
+
+def test_every_length_has_words():
+    told = {how for _, how, _ in dict(sizes._lengths((torch.zeros(1, 2), [[1]], 3)))}
+    assert told | {"twice"} == set(noticed_words.LENGTHS)
+
+
+def test_not_a_number_among_large_numbers_alone_is_seen():
+    source = """
+def additive_context(s, H, Wa, Ua, va, mask):
+    shares = torch.exp(torch.tanh((s @ Wa)[:, None] + H @ Ua) @ va) * mask
+    weights = shares / (shares.sum(1, keepdim=True) + 1e-12)
+    return torch.einsum("bt,btd->bd", weights, H), weights
+"""
+    assert "too large" in [fact.kind for fact in noticed(catalogue.find("additive-context"), source)]
 
 
 def test_rounded_results_are_seen():

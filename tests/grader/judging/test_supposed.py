@@ -32,6 +32,14 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
     [
         ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 in place of lengths."),
         ("bpe-encode", "bpe_encode", "given[0][::-1], given[1]", "word read backward."),
+        ("batch-matmul", "batch_matmul", "given[0], given[1].roll(1, 0)", "moved on by one place"),
+        (
+            "last-state",
+            "last_state",
+            "given[0], (torch.as_tensor(given[1]) - 1).clamp(min=1)",
+            "1 where that would be less",
+        ),
+        ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
         (
             "batch-matmul",
@@ -132,6 +140,26 @@ def test_mistakes_in_several_settings_are_named_with_them():
         assert place in told
 
 
+def test_a_mistake_in_several_settings_is_told_once():
+    source = """
+def path_length(kind, i, j, k=3):
+    if kind == "recurrent":
+        return max(j - i, 0)
+    return -(-max(j - i, 0) // (k // 2)) if kind == "window" else int(i != j)
+"""
+    told = said("path-length", source)
+    assert "Where kind is 'recurrent', and where kind is 'window': " in told and told.count("you say 0") == 1
+
+
+def test_a_hidden_none_is_said_to_be_one():
+    right = catalogue.find("path-length").right[0].source
+    source = (
+        f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n"
+        "    if i != j or kind != 'attention':\n        return _right(kind, i, j, k)\n"
+    )
+    assert "None came back, as from a path without a `return`." in said("path-length", source)
+
+
 def test_what_is_left_beside_a_mistake_in_one_setting_is_said():
     told = said("layer-cost", WRONG_IN_TWO.replace("d // 2", "7 * d + 3"))
     assert "Where kind is 'attention': " in told and "Elsewhere something else is wrong as well" in told
@@ -156,3 +184,8 @@ def test_a_known_mistake_with_something_done_on_top_is_told_under_grading_too():
 def test_every_supposition_has_words():
     said_of = set(supposed.CHANGES) | {kind.removesuffix(" beside others") for kind in supposed.BLANKED}
     assert said_of < set(noticed_words.AS_IF)
+
+
+def test_whole_numbers_are_compared_to_the_last_digit():
+    source = catalogue.find("layer-cost").right[0].source.replace("return n * n * d", "return int(float(n * n * d))")
+    assert "more digits than a float holds" in said("layer-cost", source)
