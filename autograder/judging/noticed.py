@@ -39,7 +39,8 @@ class Again:
 def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
     """The case with one tensor in it made anew, for each of them: (its place, the case).
 
-    Floats are drawn; a mask that hides something is opened everywhere.
+    Floats are drawn, in such a way that what was larger is now smaller: an answer may go by their order alone. A mask
+    that hides something is opened everywhere.
     """
     generator = torch.Generator().manual_seed(OTHER)
     for place, value in enumerate(case.arguments):
@@ -47,8 +48,17 @@ def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
         if numbers or (isinstance(value, Tensor) and value.dtype == torch.bool and not value.all()):
             drawn = torch.ones_like(value)
             if numbers:
-                drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64).to(value.dtype) + 0.5
+                drawn = _the_other_way_round(value, generator)
             yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
+
+
+def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
+    """Numbers of the same range in the opposite order, with a little noise; of equal ones, drawn ones. None is 0."""
+    finite = value.double().nan_to_num(0.0, 0.0, 0.0)
+    low, high = finite.amin(), finite.amax()
+    noise = torch.rand(value.shape, generator=generator, dtype=torch.float64) + 0.5
+    turned = low + high - finite + 0.1 * (high - low) * noise if high > low else noise
+    return torch.where(turned == 0, noise, turned).to(value.dtype)
 
 
 def varied(case: Case, place: int) -> tuple[Case, Case]:
