@@ -34,7 +34,7 @@ def one_negative(g: torch.Generator) -> Case:
 
 def with_zeros(g: torch.Generator) -> Case:
     """Two scores of 0, and a sum that is small but not 0."""
-    x = (normal(g, 6).abs() + 0.1) * 1e-4
+    x = (normal(g, 6).abs() + 0.1) * 1e-8
     x[0], x[4] = 0.0, 0.0
     return Case((x,))
 

@@ -97,7 +97,7 @@ EXERCISE = Exercise(
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
         # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
         *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)), precise=far_away),
-        hidden("large scores", inputs, 2, 5, (9, 4, 3), first=30.0, dtype=torch.float64, says="must not give NaN"),
+        hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64, says="must not give NaN"),
         hidden("one word, in training", inputs, 2, 1, (5, 4, 8), also="training", says="no dropout"),
     ),
     wrong=(
