@@ -18,7 +18,7 @@
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const { html, svg, column, rowHead, digits } = window.widgets;
+  const { html, svg, column, rowHead, digits, handle } = window.widgets;
 
   const plain = (number) => String(Math.round(number * 1000) / 1000).replace("-", "−");
   const factor = (number) => (number < 0 ? `(${plain(number)})` : plain(number));
@@ -88,38 +88,17 @@
 
     const move = (index, point) => { points[index] = point.map(snap); draw(); };
 
-    const handle = (index) => {
+    const tip = (index) => {
       const { name, color } = ARROWS[index], [x, y] = pixel(points[index]);
       const up = points[index][1] >= 0;
-      return svg("g", {
-        class: "handle", tabindex: 0, role: "button", "data-index": index,
-        "aria-label": `Tip of ${name}: ${plain(points[index][0])}, ${plain(points[index][1])}. Arrow keys move it by a half.`,
-        onkeydown: (event) => {
-          const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] }[event.key];
-          if (!by) return;
-          event.preventDefault();
-          move(index, [points[index][0] + by[0], points[index][1] + by[1]]);
-          picture.querySelector(`[data-index="${index}"]`).focus();
-        },
-        onpointerdown: (event) => drag(event, index),
+      return handle(picture, index, `Tip of ${name}: ${plain(points[index][0])}, ${plain(points[index][1])}. Arrow keys move it by a half.`, {
+        point: points[index], step: STEP, size: SIZE, move,
+        read: (right, down) => [(right - MARGIN) / UNIT - REACH, REACH - (down - MARGIN) / UNIT],
       },
       svg("circle", { class: "halo", cx: x, cy: y, r: 22, fill: "transparent" }),
       svg("circle", { cx: x, cy: y, r: 6, "stroke-width": 1.5, style: `fill:${color};stroke:var(--figure-ink)` }),
       svg("text", { x: x + (index ? -16 : 16), y: y + (up ? -12 : 24), "text-anchor": "middle", "font-size": 18, "font-weight": 600,
         style: "fill:var(--figure-ink);paint-order:stroke;stroke:var(--figure-paper);stroke-width:4px" }, name));
-    };
-
-    const drag = (event, index) => {
-      event.preventDefault();
-      const box = picture.getBoundingClientRect(), scale = SIZE / box.width;
-      const follow = (moved) => move(index, [
-        ((moved.clientX - box.left) * scale - MARGIN) / UNIT - REACH,
-        REACH - ((moved.clientY - box.top) * scale - MARGIN) / UNIT,
-      ]);
-      // The picture, which stays, holds the pointer: the handle is drawn anew with every move.
-      picture.setPointerCapture(event.pointerId);
-      picture.onpointermove = follow;
-      picture.onpointerup = picture.onpointercancel = () => { picture.onpointermove = null; };
     };
 
     const coordinate = (index, axis) => html("input", {
@@ -154,7 +133,7 @@
     const draw = () => {
       const found = measure(points);
       picture.replaceChildren(...grid(), ...shadow(points, found),
-        ...ARROWS.flatMap(({ color }, index) => shaft([0, 0], points[index], color, index ? 3.5 : 5)), ...ARROWS.map((_, index) => handle(index)));
+        ...ARROWS.flatMap(({ color }, index) => shaft([0, 0], points[index], color, index ? 3.5 : 5)), ...ARROWS.map((_, index) => tip(index)));
       fillTables(found);
       output.textContent = `dot ${plain(found.dot)}, cosine ${digits(found.cosine)}, scaled ${digits(found.scaled)}: ${verdict(found)}`;
     };

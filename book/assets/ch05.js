@@ -6,7 +6,7 @@
 (() => {
   "use strict";
 
-  const { html, svg, head, column, rowHead, softmax, choices } = window.widgets;
+  const { html, svg, head, column, rowHead, softmax, choices, handle } = window.widgets;
 
   // ---- the formula -------------------------------------------------------------------------------------
 
@@ -76,23 +76,15 @@
 
     const move = (index, point) => { points[index] = point.map(clamp); draw(); };
 
-    const handle = (index, row) => {
+    const dot = (index, row) => {
       const [x, y] = pixel(points[index]);
       const color = index === asks ? "var(--query)" : "var(--value)";
       const companions = sentence.words.filter((_, other) => points[other][0] === points[index][0] && points[other][1] === points[index][1]);
       const first = sentence.words.findIndex((_, other) => points[other][0] === points[index][0] && points[other][1] === points[index][1]);
       const low = points[index][0] > 2.6;
-      const node = svg("g", {
-        class: "handle", tabindex: 0, role: "button", "data-index": index,
-        "aria-label": `${first === index ? companions.join(", ") : sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`,
-        onkeydown: (event) => {
-          const by = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] }[event.key];
-          if (!by) return;
-          event.preventDefault();
-          move(index, [points[index][0] + by[0], points[index][1] + by[1]]);
-          picture.querySelector(`[data-index="${index}"]`).focus();
-        },
-        onpointerdown: (event) => drag(event, index),
+      const node = handle(picture, index, `${first === index ? companions.join(", ") : sentence.words[index]}: technology ${short(points[index][0])}, house ${short(points[index][1])}, share ${tidy(row[index])}. Arrow keys move it.`, {
+        point: points[index], step: STEP, size, move,
+        read: (right, down) => [(right - LEFT) / UNIT, REACH - (down - TOP) / UNIT],
       },
       svg("circle", { class: "halo", cx: x, cy: y, r: 22, fill: "transparent" }),
       svg("circle", { cx: x, cy: y, r: 8, style: `fill:${color};stroke:var(--figure-ink)`, "stroke-width": 1.5 }));
@@ -102,16 +94,6 @@
           style: "fill:var(--figure-ink);paint-order:stroke;stroke:var(--figure-paper);stroke-width:4px" }, companions.join(", ")));
       }
       return node;
-    };
-
-    const drag = (event, index) => {
-      event.preventDefault();
-      const box = picture.getBoundingClientRect(), scale = size / box.width;
-      const follow = (moved) => move(index, [((moved.clientX - box.left) * scale - LEFT) / UNIT, REACH - ((moved.clientY - box.top) * scale - TOP) / UNIT]);
-      // The picture, which stays, holds the pointer: the handle is drawn anew with every move.
-      picture.setPointerCapture(event.pointerId);
-      picture.onpointermove = follow;
-      picture.onpointerup = picture.onpointercancel = () => { picture.onpointermove = null; };
     };
 
     const arrow = (from, to) => {
@@ -151,7 +133,7 @@
       const weights = weightsOf(points, points), moved = mix(weights, points)[asks];
       const order = sentence.words.map((_, index) => index).sort((a, b) => (a === asks) - (b === asks));
       picture.replaceChildren(...background(), ...pulls(weights[asks]).filter(Boolean),
-        ...order.map((index) => handle(index, weights[asks])), ...arrow(points[asks], moved).filter(Boolean));
+        ...order.map((index) => dot(index, weights[asks])), ...arrow(points[asks], moved).filter(Boolean));
       fillTable(weights);
       const side = Math.abs(moved[0] - moved[1]) < 0.05 ? "undecided" : moved[1] > moved[0] ? "nearer to house" : "nearer to technology";
       output.textContent = `new ${sentence.words[asks]} = (${tidy(moved[0], 2)}, ${tidy(moved[1], 2)}), ${side}`;

@@ -63,7 +63,28 @@
     return html("div", {}, html("label", { for: id }, name), " ", input, " ", shown);
   };
 
-  window.widgets = { html, svg, head, column, rowHead, digits, thousands, grid, softmax, choice, choices, slider };
+  /** A handle in a picture: arrow keys move its point by a step, and a pointer to what `read` makes of a place in pixels.
+      `move(index, point)` draws all anew. size: the picture's width in its own pixels. */
+  const handle = (picture, index, label, { point: [x, y], step, size, read, move }, ...drawn) => svg("g", {
+    class: "handle", tabindex: 0, role: "button", "data-index": index, "aria-label": label,
+    onkeydown: (event) => {
+      const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      move(index, [x + by[0], y + by[1]]);
+      picture.querySelector(`[data-index="${index}"]`).focus();
+    },
+    onpointerdown: (event) => {
+      event.preventDefault();
+      const box = picture.getBoundingClientRect(), scale = size / box.width;
+      // The picture, which stays, holds the pointer: the handle is drawn anew with every move.
+      picture.setPointerCapture(event.pointerId);
+      picture.onpointermove = (moved) => move(index, read((moved.clientX - box.left) * scale, (moved.clientY - box.top) * scale));
+      picture.onpointerup = picture.onpointercancel = () => { picture.onpointermove = null; };
+    },
+  }, ...drawn);
+
+  window.widgets = { html, svg, head, column, rowHead, digits, thousands, grid, softmax, choice, choices, slider, handle };
 
   // ---- every page ----------------------------------------------------------------------------------------
 

@@ -78,11 +78,6 @@ def test_the_reports_on_the_page_are_what_the_check_prints_today(book, name):
     assert any(report in text for text in printed)
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 def strip(page: Page, strip_name: str, way: str) -> None:
     page.locator("#W00a label.choice", has_text=re.compile(f"^{re.escape(strip_name)}$")).click()
     page.locator("#W00a label.choice", has_text=re.compile(f"^{re.escape(way)}$")).click()

@@ -113,11 +113,6 @@ def test_the_record_of_the_alignment_shows_the_sentences_of_its_program_as_share
             assert sum(row) == pytest.approx(1, abs=1e-3 * len(row))  # each is rounded to three digits
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 def choose(page: Page, widget: str, label: str) -> None:
     page.locator(f"#{widget} label.choice", has_text=label).click()
 

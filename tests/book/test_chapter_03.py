@@ -46,11 +46,6 @@ def test_every_section_the_catalogue_sends_a_learner_to_exists(book):
         assert section.find("h2").get_text().rstrip("#") == each.title
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 ARROWS = (((1, 4), (0, 3)), ((1, 4), (3, 0)), ((2.5, -1), (-3, 0.5)), ((1, 2), (-2, -4)), ((0, 0), (3, 1)))
 
 

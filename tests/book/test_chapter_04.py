@@ -14,11 +14,6 @@ CHAPTER = "04_softmax"
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 def numbers(page: Page, place: str) -> torch.Tensor:
     return torch.tensor([float(text) for text in page.locator(place).all_inner_texts()], dtype=torch.float64)
 

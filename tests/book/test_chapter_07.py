@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from book.recorded.positions import ASKED, CODES, LONGEST_TRAINED, Tagger, held_out, pairs
 from transformer_ref.model.attention import explicit_attention
@@ -64,11 +64,6 @@ def test_only_the_tagger_without_positions_moves_its_answers_with_the_words(code
     order = torch.tensor([4, 2, 0, 3, 1])
     gap = (tagger(ids)[:, order] - tagger(ids[:, order])).abs().max()
     assert (gap < 1e-9) == (code == "none")
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
 
 
 def numbers(text: str) -> list[float]:

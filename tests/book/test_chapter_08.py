@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask
@@ -23,11 +23,6 @@ WORKED = [
     r"nan, nan, nan",
     r"0\.272 +0\.244 +0\.484",
 ]
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from book.recorded import training
 from transformer_ref.data.batching import token_batches
@@ -31,11 +31,6 @@ WORKED = [
 
 def printed(book) -> str:
     return "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
 
 
 def move(slider, value: int) -> None:

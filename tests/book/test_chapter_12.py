@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from transformer_ref.recording import recording
 
@@ -98,11 +98,6 @@ def test_the_worked_numbers_come_out_of_the_cells(book, example):
     printed = "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
     for pattern in WORKED_EXAMPLES[example]:
         assert re.search(pattern, printed), f"{example}: {pattern} is nowhere in the outputs"
-
-
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
 
 
 @pytest.mark.browser

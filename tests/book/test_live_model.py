@@ -201,11 +201,6 @@ def test_a_known_word_in_another_case_is_read_as_the_known_one(live):
     assert {text: live.evaluate("text => loaded.inKnownCase(text)", text) for text in said} == said
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 @pytest.mark.browser
 def test_nothing_is_fetched_before_the_first_click_and_nothing_twice(address, visit):
     seen = visit(f"{address}/{CHAPTER}.html")

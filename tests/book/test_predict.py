@@ -16,11 +16,6 @@ def test_without_scripts_every_prediction_is_a_question_with_its_answer_in_a_fol
         assert box.select_one("details.predict-answer:not([open]) p").get_text(strip=True)
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 def box_about(page: Page, code: str) -> Locator:
     return page.locator(".predict", has=page.locator(".predict-question", has_text=code))
 

@@ -13,11 +13,6 @@ SIX = torch.tensor([[1, 0], [1, 1], [0, 1], [2, 0], [0, 0], [2, 1]], dtype=torch
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def chapter(address, visit) -> Page:
-    return visit(f"{address}/{CHAPTER}.html").page
-
-
 def numbers(cells: Locator) -> torch.Tensor:
     return torch.tensor([float(text) for text in cells.all_inner_texts()], dtype=torch.float64)
 

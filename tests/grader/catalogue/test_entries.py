@@ -49,9 +49,13 @@ def verdict_on(exercise, source, key=KEYS[0]):
 
 @cache
 def verdicts_on_mistakes(exercise_id):
-    """(misconception, verdict) of each; the keys take turns, and a graded class (test_known_answers) draws new ones."""
-    known = catalogue.find(exercise_id).wrong
-    return [(m, verdict_on(catalogue.find(exercise_id), m.source, key)) for m, key in zip(known, cycle(KEYS))]
+    """(misconception, verdict) of each. A graded class (test_known_answers) asks all hidden probes of each, so here they
+    are asked of what the visible ones do not show, and of what is never handed in; the keys take turns."""
+    exercise, verdicts = catalogue.find(exercise_id), []
+    for known, key in zip(exercise.wrong, cycle(KEYS)):
+        seen = verdict_on(exercise, known.source, None)
+        verdicts.append((known, verdict_on(exercise, known.source, key) if seen.passed or exercise.trained else seen))
+    return verdicts
 
 
 @cache
@@ -92,16 +96,16 @@ def test_every_right_variant_earns_everything_whatever_is_drawn(exercise):
 
 
 @by_id
-def test_each_misconception_fails_as_itself_whatever_is_drawn(exercise):
+def test_each_misconception_fails_as_itself_by_visible_probes_where_they_show_it(exercise):
     wrongly = {
         known.name: (verdict.points, verdict.misconception and verdict.misconception.name)
         for known, verdict in verdicts_on_mistakes(exercise.id)
-        if verdict.points >= exercise.points or verdict.misconception is not known
+        if verdict.passed or verdict.misconception is not known
     }
     assert not wrongly
 
 
-@by_id
+@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.id) for e in EXERCISES if e.trained])
 def test_a_misconception_that_visible_probes_alone_show_is_named_by_them(exercise):
     unnamed = []
     for known, verdict in verdicts_on_mistakes(exercise.id):
@@ -135,8 +139,10 @@ def test_every_misconception_has_a_card_that_shows_it(exercise):
 @by_id
 def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
     code = r"\btorch\.(softmax|matmul|bmm|einsum)\(|\.transpose\(|\.permute\("
-    reports = {known: render(verdict) for known, verdict in verdicts_on_mistakes(exercise.id)}
-    assert [known.name for known, report in reports.items() if max(map(len, report.splitlines())) > WIDTH] == []
+    verdicts = verdicts_on_mistakes(exercise.id)  # a notebook lays out what it says of visible probes alone itself
+    whole = {known: render(verdict) for known, verdict in verdicts if verdict.whole}
+    assert [known.name for known, report in whole.items() if max(map(len, report.splitlines())) > WIDTH] == []
+    reports = {known: render(verdict) for known, verdict in verdicts}
     assert [known.name for known in reports if re.search(code, known.message)] == []
     assert [known.name for known, report in reports.items() if known.message not in " ".join(report.split())] == []
 

@@ -13,6 +13,7 @@ from graded_course import Graded
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception, Variant
+from autograder.judging.layout import WIDTH
 from autograder.prepare import sample_class
 
 Known = Misconception | Variant
@@ -78,8 +79,9 @@ def test_a_misconception_fails_as_itself(graded):
     for student, exercise, known in _handed_in(graded):
         if isinstance(known, Misconception):
             points, report = _earned(graded, student)[exercise.id], graded.report(student, exercise.id)
-            if points >= exercise.points or known.message not in " ".join(report.split()):
-                wrongly.append((exercise.id, known.name, points, report))
+            said = known.message in " ".join(report.split()) and graded.record(student, exercise.id)["misconception"]
+            if points >= exercise.points or said != known.name or max(map(len, report.splitlines())) > WIDTH:
+                wrongly.append((exercise.id, known.name, points, said, report))
     assert not wrongly
 
 

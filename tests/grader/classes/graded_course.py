@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,12 +28,19 @@ class Graded:
 
     def report(self, student: str, exercise: str) -> str:
         """What the check cell of the graded notebook shows."""
+        outputs = self._outputs(student, exercise)
+        return "".join("".join(output["text"]) for output in outputs if output["output_type"] == "stream")
+
+    def record(self, student: str, exercise: str) -> dict[str, Any]:
+        """What is kept of the verdict beside the report."""
+        return self._outputs(student, exercise)[-1]["metadata"]["judged"]
+
+    def _outputs(self, student: str, exercise: str) -> list[dict[str, Any]]:
         name = f"{self.assignment.notebook}.ipynb"
         path = self.folder / "classroom" / "autograded" / student / self.assignment.id / name
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         grade_id = f"{exercise}-check"
-        cell = next(cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade_id") == grade_id)
-        return "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
+        return next(c["outputs"] for c in cells if c["metadata"].get("nbgrader", {}).get("grade_id") == grade_id)
 
     def scores(self, student: str) -> dict[str, float]:
         """Exercise id -> points in the gradebook."""
