@@ -74,5 +74,7 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "centered": lambda x, axis: x - x.mean(axis, True),
     "shares": lambda x, axis: x / x.sum(axis, True),
     "by the largest": lambda x, axis: x / x.amax(axis, True),
+    "running sum": lambda x, axis: x.cumsum(axis),
+    "running sum from the end": lambda x, axis: x.flip(axis).cumsum(axis).flip(axis),
     "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
 }

@@ -22,6 +22,7 @@ from autograder.judging.noticed import Again, about_results, notice
 from autograder.judging.observation import Observation, Outcome, Raised
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import right_answer
+from autograder.judging.reckoned import Reckoned, formula
 
 FEWEST = 2  # questions that must bear a supposition out
 EXACT = (  # patterns of a whole result, in which no number is left unexplained
@@ -55,8 +56,14 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | No
     if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith("afterward") for fact in facts):
         return facts
     found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
-    values = [fact for fact in facts if fact.kind != "ignored"]
-    return found or facts if values else found or [*_in_one_setting(exercise, outcomes), *facts]
+    if found or any(fact.kind != "ignored" for fact in facts):
+        return found or facts
+    return [*(_in_one_setting(exercise, outcomes) or _formula(exercise, outcomes)), *facts]
+
+
+def _formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    return formula(exercise, asked) if _can_be_asked(exercise, asked) else []
 
 
 def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
@@ -148,7 +155,8 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
     arguments = asked[0].case.arguments
     for place, value in enumerate(arguments):
         if isinstance(value, (str, bool)):
-            shown = {outcome.case.arguments[place] for outcome in asked if not outcome.probe.hidden}
+            given = [o.case.arguments for o in asked if not o.probe.hidden and place < len(o.case.arguments)]
+            shown = {arguments[place] for arguments in given}
             for meant in sorted(shown - {value}, key=repr) if value in shown and len(shown) < 5 else ():
                 yield Supposed("value", argument=place, values=(value, meant))
                 yield Supposed("values", argument=place, values=(value, meant))
@@ -275,19 +283,26 @@ def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
     return shifted
 
 
-def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
-    """One of several whole numbers in the place of all."""
+def _of_counts(change: Callable[[list], list]) -> Callable[[Any], Any]:
+    """Of several whole numbers, in a list or a tensor."""
 
     def changed(value: Any) -> Any:
         numbers = value.tolist() if isinstance(value, Tensor) and value.ndim == 1 else value
         whole = isinstance(numbers, list) and len(numbers) > 1 and all(type(number) is int for number in numbers)
         if not whole:
             return None
-        return (
-            torch.full_like(value, choose(numbers)) if isinstance(value, Tensor) else [choose(numbers)] * len(numbers)
-        )
+        return torch.tensor(change(numbers), dtype=value.dtype) if isinstance(value, Tensor) else change(numbers)
 
     return changed
+
+
+def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
+    """One of several whole numbers in the place of all."""
+    return _of_counts(lambda numbers: [choose(numbers)] * len(numbers))
+
+
+def _of_squares(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return _of_numbers(lambda x: change(x) if x.ndim == 2 and x.shape[0] == x.shape[1] else None)
 
 
 def _of_masks(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
@@ -346,6 +361,13 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "last for all": _everywhere(lambda numbers: numbers[-1]),
     "without the first": _of_items(lambda items: items[1:]),
     "without the last": _of_items(lambda items: items[:-1]),
+    "each turn on": _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
+    "each turn back": _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
+    "times itself": _of_squares(lambda x: x @ x),
+    "symmetric part": _of_squares(lambda x: (x + x.T) / 2),
+    "inverted": _of_squares(torch.linalg.pinv),
+    "without the mean row": _of_numbers(lambda x: x - x.mean(0) if x.ndim == 2 and len(x) > 1 else None),
+    "without each mean": _of_rows(lambda x: x - x.mean(-1, True)),
     "backward": _of_items(lambda items: items[::-1]),
     "each once": _of_items(_once),
     "each backward": _of_each(lambda items: items[::-1]),

@@ -39,6 +39,8 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "1 where that would be less",
         ),
         ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
+        ("gradient-norms", "gradient_norms", "given[0] @ given[0], given[1]", "W multiplied by itself"),
+        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one place"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
         (
             "batch-matmul",
@@ -157,3 +159,25 @@ def row_normalize(x):
 def test_whole_numbers_are_compared_to_the_last_digit():
     source = catalogue.find("layer-cost").right[0].source.replace("return n * n * d", "return int(float(n * n * d))")
     assert "more digits than a float holds" in said("layer-cost", source)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "n * n * d",
+            "n * n * d + n * n",
+            "Where kind is 'attention': What comes back is the right number plus n * n.",
+        ),
+        ("n * n * d", "n * n * n + 2 * n * d", "2 * n * d + n * n * n"),
+        ("return d\n", "return d * d * d\n", "In break_even: What comes back is d * d * d."),
+    ],
+)
+def test_the_formula_of_a_plain_number_is_said(old, new, told):
+    source = catalogue.find("layer-cost").right[0].source
+    assert source.count(old) == 1 and told in said("layer-cost", source.replace(old, new))
+
+
+def test_an_argument_left_to_its_default_stops_no_judge():
+    source = "def embed(ids, W, scale=True):\n    return (W - W.mean(0))[ids] * (W.shape[1] ** 0.5 if scale else 1)\n"
+    assert "W less the mean of its rows" in said("embed", source)
