@@ -176,6 +176,8 @@ EXERCISE = Exercise(
                       return product
                   return a.copy_(product)"""), CONTRACT,
               "The products were written into a, so the caller's tensor is lost. Write into a new one."),
+        wrong("sums instead of products", RIGHT.but("a @ b", "(a[:, :, :, None] + b[:, None, :, :]).sum(dim=2)"), PRODUCT,
+              "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
     ),
     right=(
         right("at", RIGHT),

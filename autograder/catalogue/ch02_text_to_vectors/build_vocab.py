@@ -217,10 +217,15 @@ EXERCISE = Exercise(
               "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
         wrong("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
               "Your ids are texts. They are numbers of rows, and a row is found by a number."),
+        wrong("at most min_freq", RIGHT.but("count >= min_freq", "count <= min_freq"), VOCABULARY,
+              "The *rare* words were kept and the frequent ones left out: min_freq is the least count, and >= lets more through."),
+        wrong("min_freq in each sentence", RIGHT.but("for word in sentence)", "for word in sentence if sentence.count(word) >= min_freq)"), VOCABULARY,
+              """A word was kept only where one sentence alone holds it min_freq times. Count over all sentences first, then
+              compare."""),
         # By last letters here: it stands for the order of a set, which differs from run to run.
         wrong("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
-              """The order of your words follows none of the rules that we know. If a set decides it, another run gives other ids,
-              and a model saved today would read other words tomorrow.""", quotes=misplaced, shows=any_other_order),
+              """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and nothing else
+              counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced, shows=any_other_order),
     ),
     right=(
         right("counter and sorted", RIGHT),

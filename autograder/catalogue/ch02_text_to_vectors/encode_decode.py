@@ -243,6 +243,8 @@ EXERCISE = Exercise(
                       vocab.pop(special)
                   return [token for token in tokens if token in vocab]"""), SPECIAL,
               "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would miss them."),
+        wrong("ids instead of words", RIGHT.but("tokens.append(word)", "tokens.append(id)"), ENCODE,
+              "decode gave back ids. Turn the dictionary around: each id leads to its word."),
     ),
     right=(
         right("comprehension and loop", RIGHT),
