@@ -28,6 +28,8 @@ FIXED = {
     "items reversed": "These are the right items in the opposite order.",
     "first item missing": "The first item is missing; the others are right.",
     "last item missing": "The last item is missing; the others are right.",
+    "ends early": "What comes back is right as far as it goes; it ends too early.",
+    "goes too far": "What should come back stands at the beginning; then it goes on.",
     "an item too many in front": "Something stands in front that should not; all that follows is right.",
     "an item too many at the end": "Something stands at the end that should not; all before it is right.",
     "repeated items lost": "What occurs several times came back once.",
@@ -94,6 +96,11 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "squares.",
     "centered": "The right numbers, but less their mean along axis {1}.",
     "shares": "The right numbers, but divided by their sum along axis {1}.",
+    "shares of squares": "Along axis {1} your numbers are in proportion to the squares of the right ones.",
+    "shares of cubes": "Along axis {1} your numbers are in proportion to the third powers of the right ones.",
+    "shares of roots": "Along axis {1} your numbers are in proportion to the roots of the right ones.",
+    "shares of reciprocals": "Along axis {1} your numbers are large where the right ones are small, in proportion "
+    "to 1 divided by them.",
     "by the largest": "The right numbers, but divided by the largest along axis {1}.",
     "running sum": "Each number is the sum of the right ones up to it along axis {1}: is a sum kept that should "
     "begin anew?",
@@ -141,6 +148,9 @@ AS_IF = {  # what came back is the right result for ...
     "final for all": "{0} with its last {4} in every place",
     "moved on": "{0} with each {4} moved on by one place, and the last one in front",
     "moved back": "{0} with each {4} moved back by one place, and the first one at the end",
+    "first hidden": "{0} with False in its first place along axis {2}: that place is never looked at",
+    "last hidden": "{0} with False in its last place along axis {2}: that place is never looked at",
+    "with 1s on the diagonal": "{0} with 1 more on its diagonal",
     "flipped": "{0} in the opposite order along axis {2}",
 }
 LENGTHS = {  # of what has another length than it should

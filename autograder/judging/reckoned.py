@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import torch
@@ -177,10 +177,7 @@ def _sum(terms: dict[tuple, str], got: tuple) -> str | None:
 def _terms(variables: Sequence[str], tables: Sequence[dict[str, int]]) -> dict[tuple, str]:
     """What each product of powers comes to in every question, the simplest first."""
     found: dict[tuple, str] = {}
-    for powers in sorted(product(range(4), repeat=len(variables)), key=lambda powers: (sum(powers), powers)):
-        if not 0 < sum(powers) <= 4:
-            continue
-        factors = [name for name, power in zip(variables, powers, strict=True) for _ in range(power)]
+    for factors in (each for degree in range(1, 5) for each in combinations_with_replacement(variables, degree)):
         values = tuple(Fraction(math.prod(table[name] for name in factors)) for table in tables)
         for coefficient in COEFFICIENTS:
             number = [] if coefficient == 1 else ["half of" if coefficient < 1 else f"{coefficient} *"]
@@ -190,8 +187,13 @@ def _terms(variables: Sequence[str], tables: Sequence[dict[str, int]]) -> dict[t
 
 
 def _whole_numbers(exercise: Exercise, outcome: Outcome) -> dict[str, int]:
-    """The arguments that are whole numbers, by name, those too that have a default."""
+    """The arguments that are whole numbers, by name, those too that have a default; and how any two compare."""
     reference: Any = exercise.reference[outcome.case.function or exercise.names[0]]
     bound = inspect.signature(reference).bind(*outcome.case.arguments)
     bound.apply_defaults()
-    return {name: value for name, value in bound.arguments.items() if type(value) is int}
+    numbers = {name: value for name, value in bound.arguments.items() if type(value) is int}
+    for (one, first), (other, second) in combinations(list(numbers.items()), 2):
+        numbers[f"|{one} - {other}|"] = abs(first - second)
+        numbers[f"max({one}, {other})"] = max(first, second)
+        numbers[f"min({one}, {other})"] = min(first, second)
+    return numbers

@@ -170,6 +170,9 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
                 yield Supposed(kind, argument=place)
         if isinstance(value, Tensor):
             for axis in range(value.ndim):
+                if value.shape[axis] > 1 and value.dtype == torch.bool:
+                    yield Supposed("first hidden", argument=place, axis=axis, axes=value.ndim)
+                    yield Supposed("last hidden", argument=place, axis=axis, axes=value.ndim)
                 if value.shape[axis] > 1:
                     yield Supposed("first for all", argument=place, axis=axis, axes=value.ndim)
                     yield Supposed("final for all", argument=place, axis=axis, axes=value.ndim)
@@ -240,6 +243,10 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
         changed = value.narrow(supposed.axis, which, 1).expand_as(value)
     elif supposed.kind in ("moved on", "moved back"):
         changed = value.roll(1 if supposed.kind == "moved on" else -1, supposed.axis)
+    elif supposed.kind in ("first hidden", "last hidden"):
+        which = 0 if supposed.kind == "first hidden" else value.shape[supposed.axis] - 1
+        changed = value.clone()
+        changed.select(supposed.axis, which).fill_(False)
     elif supposed.kind == "flipped":
         changed = value.flip(supposed.axis)
     else:
@@ -365,6 +372,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "each turn back": _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
     "times itself": _of_squares(lambda x: x @ x),
     "symmetric part": _of_squares(lambda x: (x + x.T) / 2),
+    "with 1s on the diagonal": _of_squares(lambda x: x + torch.eye(len(x), dtype=x.dtype)),
     "inverted": _of_squares(torch.linalg.pinv),
     "without the mean row": _of_numbers(lambda x: x - x.mean(0) if x.ndim == 2 and len(x) > 1 else None),
     "without each mean": _of_rows(lambda x: x - x.mean(-1, True)),

@@ -213,8 +213,8 @@ EXERCISE = Exercise(
               """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and only one of
               them was learned: compare the pairs, not their sum."""),
         wrong("</w> added at the end only", ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
-              """</w> was added after the merges, so none of them could take it up. It stands at the end of the word from the
-              beginning.""", quotes=returned),
+              """No merge took </w> up. It stands at the end of the word from the beginning (not after the merges), and the last
+              pair, which holds it, is looked at as every other.""", quotes=returned),
         wrong("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
               """The merges were tried from the last learned to the first. The list is in order of learning: its first pair has
               the right of way.""", quotes=returned),

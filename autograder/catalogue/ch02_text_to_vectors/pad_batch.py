@@ -180,6 +180,9 @@ EXERCISE = Exercise(
               "The short sentences were filled up with their own length. What fills them up is handed over: pad.", quotes=second_row),
         wrong("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
               "The short sentences were filled up with the number of places that are missing, not with pad.", quotes=second_row),
+        wrong("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
+              "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are wanted, then pads.",
+              quotes=second_row),
     ),
     right=(
         right("lists, then a tensor", LISTS),

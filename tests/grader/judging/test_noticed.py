@@ -150,6 +150,8 @@ def test_an_argument_that_was_changed_is_said_first():
         ("ids[:-1]", "last item missing"),
         ("[0, *ids]", "an item too many in front"),
         ("[*ids, 0]", "an item too many at the end"),
+        ("ids[:2]", "ends early"),
+        ("[*ids, 7, 8]", "goes too far"),
         ("[1, 2, 3]", "fixed"),
     ],
 )

@@ -39,6 +39,12 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "1 where that would be less",
         ),
         ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
+        (
+            "first-true",
+            "first_true",
+            "given[0] & (torch.arange(given[0].shape[1]) > 0)",
+            "with False in its first place along axis 1: that place is never looked at",
+        ),
         ("gradient-norms", "gradient_norms", "given[0] @ given[0], given[1]", "W multiplied by itself"),
         ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one place"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
@@ -181,3 +187,8 @@ def test_the_formula_of_a_plain_number_is_said(old, new, told):
 def test_an_argument_left_to_its_default_stops_no_judge():
     source = "def embed(ids, W, scale=True):\n    return (W - W.mean(0))[ids] * (W.shape[1] ** 0.5 if scale else 1)\n"
     assert "W less the mean of its rows" in said("embed", source)
+
+
+def test_a_formula_may_compare_two_arguments():
+    source = catalogue.find("path-length").right[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
+    assert "Where kind is 'recurrent': What comes back is 2 * max(i, j)." in said("path-length", source)
