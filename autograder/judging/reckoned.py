@@ -142,7 +142,7 @@ def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
     plain = all(type(outcome.got.result) is int and type(outcome.expected.result) is int for outcome in here)
     variables = [name for name in tables[0] if len({table[name] for table in tables}) > 1] if tables else []
     different = len({tuple(table.items()) for table in tables}) if plain and variables else 0
-    large = plain and min(abs(outcome.got.result) for outcome in here) >= TELLING
+    large = plain and min((abs(outcome.got.result) for outcome in here), default=0) >= TELLING
     if different < (FEWEST if large else QUESTIONS):
         return []
     got = tuple(Fraction(outcome.got.result) for outcome in here)

@@ -127,7 +127,9 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
         return _about_structure(exercise, outcome, result)
     if facts and kind == "nan":
         return f"{VISIBLE[kind]} {facts}"
-    if facts and kind in ("type", "value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
+    if facts and kind == "type" and isinstance(result, list):
+        return facts
+    if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows

@@ -166,6 +166,8 @@ EXERCISE = Exercise(
               longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
         wrong("mean singular value", RIGHT.but(NORM, "torch.linalg.svdvals(power).mean()"), GRADIENT,
               "That is the *mean* of the singular values. The spectral norm is the largest of them alone.", quotes=yours),
+        wrong("times instead of to the power", RIGHT.but(NORM, "torch.linalg.matrix_norm(n * W, 2)"), GRADIENT,
+              "W was *multiplied* by the number of steps. A step is one more product with W: a power of the matrix.", quotes=yours),
     ),
     right=(
         right("running product", RIGHT),

@@ -128,6 +128,10 @@ EXERCISE = Exercise(
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
         wrong("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
               "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.", quotes=second),
+        wrong("mean over the words, divided by all places", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
+              "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
+        wrong("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
+              "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
     ),
     right=(
         right("pairs of indices", RIGHT),

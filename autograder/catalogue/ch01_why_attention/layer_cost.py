@@ -139,6 +139,8 @@ EXERCISE = Exercise(
         wrong("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
               """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
               number does not depend on k.""", quotes=priced),
+        wrong("k added", RIGHT.but(CONVOLUTION, "return k + n * d * d"), COST,
+              "k was added. Each of the n words has k neighbors to multiply, so k is a *factor*.", quotes=priced),
         wrong("one window only", RIGHT.but(CONVOLUTION, "return k * d * d"), COST,
               "That is the cost of one window. There is a window around each of the n words.", quotes=priced),
         wrong("k squared", RIGHT.but(CONVOLUTION, "return k * k * n * d * d"), COST,

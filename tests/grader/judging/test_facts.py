@@ -189,6 +189,8 @@ def test_what_decides_imports_nothing_that_writes():
         "fact",
         "failing",
         "patterns",
+        "reckoned",
+        "sizes",
         "supposed",
     }
 
