@@ -80,6 +80,12 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "brought to length 1": lambda x, axis: x / x.norm(dim=axis, keepdim=True),
     "centered": lambda x, axis: x - x.mean(axis, True),
     "shares": lambda x, axis: x / x.sum(axis, True),
+    "shares of squares": lambda x, axis: x.square() / x.square().sum(axis, True),
+    "shares of cubes": lambda x, axis: x**3 / (x**3).sum(axis, True),
+    "shares of roots": lambda x, axis: x.sqrt() / x.sqrt().sum(axis, True),
+    "shares of reciprocals": lambda x, axis: x.reciprocal() / x.reciprocal().sum(axis, True),
     "by the largest": lambda x, axis: x / x.amax(axis, True),
+    "running sum": lambda x, axis: x.cumsum(axis),
+    "running sum from the end": lambda x, axis: x.flip(axis).cumsum(axis).flip(axis),
     "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
 }

@@ -139,7 +139,7 @@ def _number_difference(expected: float, got: Any, rtol: float, atol: float) -> D
         return Difference("type", expected=expected, got=got)
     if isinstance(expected, int) and not isinstance(got, int):
         return Difference("type", expected=expected, got=got)
-    if isinstance(expected, int):  # exact: a count of nineteen digits has more than a float holds
+    if isinstance(expected, int):  # exact: a count of seventeen digits has more than a float holds
         return None if got == expected else Difference("value", expected=expected, got=got)
     if math.isclose(got, expected, rel_tol=rtol, abs_tol=atol) or (math.isnan(got) and math.isnan(expected)):
         return None

@@ -59,7 +59,8 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         said = (
             replace(known, message=f"{SOME} {known.message} {NOT_ALL}") if known.shows is None else known
         )  # a mark may be hidden
-        return _two_at_once(exercise, failures_first, known) or (said, evidence)
+        both = _two_at_once(exercise, failures_first, known)
+        return both or _in_one_setting(exercise, failures_first) or (said, evidence)
     return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
 
 

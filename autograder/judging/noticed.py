@@ -19,6 +19,7 @@ from autograder.judging.fact import FEWEST, Noticed
 from autograder.judging.failing import about_probes
 from autograder.judging.observation import Observation, Outcome, Raised
 from autograder.judging.patterns import PATTERNS, WHOLE, holds_infinity, key, tensors
+from autograder.judging.reckoned import about_reckoning
 from autograder.judging.sizes import about_sizes
 
 OTHER = 20_817  # the seed of inputs that are asked for comparison
@@ -81,10 +82,17 @@ def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noti
     facts = [*_changed(failures), *(_repeated(again) if again else ())]
     if kept := [*_kept(outcomes)]:
         return [*facts, *kept]
-    values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
-    found = [*_fixed(values), *about_results(values), *about_sizes(values)]
+    values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
+    found = [*_fixed(values), *about_reckoning(values), *about_results(values)]
+    if not found or found[0].kind in ("cut short", "goes on"):
+        found = [*about_sizes(values), *found]
     by_chance = any(fact.kind == "differs" for fact in facts)  # then which probes fail says nothing
     return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
+
+
+def _items(outcome: Outcome) -> bool:
+    """Whether it is an item of a list that is of another type than it should be."""
+    return outcome.difference.kind == "type" and isinstance(outcome.got.result, list) and bool(outcome.difference.where)
 
 
 def about_results(failures: Sequence[Outcome]) -> list[Noticed]:
@@ -201,13 +209,28 @@ def _first_of_each(items: list) -> list:
     return list(first.values())
 
 
+def _kinds(items: list) -> set[type]:
+    return set(map(type, items))
+
+
+def _in_order(few: list, many: list) -> bool:
+    """Whether the few items, two or more, stand among the many in their order."""
+    rest = iter(many)
+    return len(few) >= 2 and all(any(same(item, other) for other in rest) for item in few)
+
+
 ITEMS: dict[str, Callable[[list, list], bool]] = {
     "items reversed": lambda got, expected: same(got, expected[::-1]),
     "first item missing": lambda got, expected: same(got, expected[1:]),
     "last item missing": lambda got, expected: same(got, expected[:-1]),
+    "ends early": lambda got, expected: len(got) < len(expected) and same(got, expected[: len(got)]),
     "an item too many in front": lambda got, expected: same(got[1:], expected),
     "an item too many at the end": lambda got, expected: same(got[:-1], expected),
+    "goes too far": lambda got, expected: len(got) > len(expected) and same(got[: len(expected)], expected),
     "repeated items lost": lambda got, expected: same(got, _first_of_each(expected)),
+    "items of another kind": lambda got, expected: bool(got) and bool(expected) and not _kinds(got) & _kinds(expected),
+    "items missing": lambda got, expected: len(got) < len(expected) and _in_order(got, expected),
+    "items too many": lambda got, expected: len(got) > len(expected) and _in_order(expected, got),
     "another order": lambda got, expected: sorted(map(repr, got)) == sorted(map(repr, expected)),
 }
 

@@ -28,9 +28,15 @@ FIXED = {
     "items reversed": "These are the right items in the opposite order.",
     "first item missing": "The first item is missing; the others are right.",
     "last item missing": "The last item is missing; the others are right.",
+    "ends early": "What comes back is right as far as it goes; it ends too early.",
+    "goes too far": "What should come back stands at the beginning; then it goes on.",
     "an item too many in front": "Something stands in front that should not; all that follows is right.",
     "an item too many at the end": "Something stands at the end that should not; all before it is right.",
     "repeated items lost": "What occurs several times came back once.",
+    "items of another kind": "What stands in the list is of another kind than it should be: ids where words belong, "
+    "say, or texts where pairs do.",
+    "items missing": "Some items are missing; those that came back are right, in the right order.",
+    "items too many": "All the right items are there, in the right order, and others with them.",
     "another order": "These are the right items in another order.",
     "constant": "Every number of your result is the same one.",
     "signs": "The sizes of all numbers are right; some of the signs are not.",
@@ -96,7 +102,15 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "squares.",
     "centered": "The right numbers, but less their mean along axis {1}.",
     "shares": "The right numbers, but divided by their sum along axis {1}.",
+    "shares of squares": "Along axis {1} your numbers are in proportion to the squares of the right ones.",
+    "shares of cubes": "Along axis {1} your numbers are in proportion to the third powers of the right ones.",
+    "shares of roots": "Along axis {1} your numbers are in proportion to the roots of the right ones.",
+    "shares of reciprocals": "Along axis {1} your numbers are large where the right ones are small, in proportion "
+    "to 1 divided by them.",
     "by the largest": "The right numbers, but divided by the largest along axis {1}.",
+    "running sum": "Each number is the sum of the right ones up to it along axis {1}: is a sum kept that should "
+    "begin anew?",
+    "running sum from the end": "Each number is the sum of the right ones from it to the end along axis {1}.",
     "from 0 to 1": "The right numbers, but stretched along axis {1} so that the smallest is 0 and the largest 1.",
     "averaged": "These are the right numbers, averaged over {0}.",
     "first alone": "Of {0}, only the first came back.",
@@ -111,6 +125,13 @@ AS_IF = {  # what came back is the right result for ...
     "opened": "{0} with True everywhere: what it should hide still takes part",
     "zeros": "{0} with nothing but zeros in it: its numbers play no part",
     "unsigned": "{0} without its minus signs",
+    "each turn on": "{0} with its numbers moved on by one place, the last one in front",
+    "each turn back": "{0} with its numbers moved back by one place, the first one at the end",
+    "times itself": "{0} multiplied by itself in place of {0}: two steps where one is meant",
+    "symmetric part": "the mean of {0} and its transpose in place of {0}",
+    "inverted": "the inverse of {0} in place of {0}",
+    "without the mean row": "{0} less the mean of its rows",
+    "without each mean": "{0} with the mean of each row taken away from it first",
     "to length 1": "{0} with its rows (along its last axis) brought to length 1 first",
     "standard": "{0} with its rows (along its last axis) brought to mean 0 and spread 1 first",
     "in shares": "the softmax of {0} along its last axis in place of {0}",
@@ -152,12 +173,18 @@ AS_IF = {  # what came back is the right result for ...
     "final for all": "{0} with its last {4} in every place",
     "moved on": "{0} with each {4} moved on by one place, and the last one in front",
     "moved back": "{0} with each {4} moved back by one place, and the first one at the end",
+    "first hidden": "{0} with False in its first place along axis {2}: that place is never looked at",
+    "last hidden": "{0} with False in its last place along axis {2}: that place is never looked at",
+    "with 1s on the diagonal": "{0} with 1 more on its diagonal",
     "flipped": "{0} in the opposite order along axis {2}",
 }
 LENGTHS = {  # of what has another length than it should
     "axis": "as long as axis {1} of {0}",
     "count": "as long as {0} has items",
     "together": "as long as all items of {0} together, end to end",
+    "fixed": "of one and the same length wherever it is wrong",
+    "multiple": "rounded up to a multiple of {1}",
+    "mean": "as long as the items of {0} are on average",
     "shortest": "as long as the shortest item of {0}",
     "first": "as long as the first item of {0}",
     "last": "as long as the last item of {0}",
@@ -333,8 +360,14 @@ def _pattern(fact: Noticed, hidden: bool, name: str) -> str:
             return f"All {_along(fact)[0]} are the same in your result."
         case "first only":
             return f"Only the first {_along(fact)[1]} is right."
-        case "another order":
+        case "other order":
             return f"These are the right numbers in another order along axis {fact.axis}."
+        case "reckoned":
+            return fact.how.format(name, fact.second)
+        case "goes on":
+            return f"The right result stands at the beginning of yours; along axis {fact.axis} it goes on behind it."
+        case "cut short":
+            return f"Yours is the beginning of the right result: along axis {fact.axis} it is cut short."
         case "size":
             return f"Axis {fact.axis} of your result is {LENGTHS[fact.how].format(name, fact.second)}."
         case "reversed":

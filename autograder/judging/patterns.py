@@ -76,6 +76,11 @@ def _cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
             for which, start in (("first", 1), ("last", 0)):
                 if near(short, long.narrow(axis, start, min(lengths)), outcome):
                     yield Noticed(f"{kind} {which}", axis=axis, axes=expected.ndim)
+        shorter = min(lengths)
+        if lengths[0] != lengths[1] and shorter > 1:
+            kind, short, long = ("cut short", got, expected) if shorter == lengths[0] else ("goes on", expected, got)
+            if near(short, long.narrow(axis, 0, shorter), outcome):
+                yield Noticed(kind, axis=axis, axes=expected.ndim)
     if abs(got.ndim - expected.ndim) == 1:
         small, large = sorted((got, expected), key=Tensor.dim)
         before = "" if small is got else "left over "
@@ -168,7 +173,7 @@ def _elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
     if _varied(got, expected):
         for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):
             if near(got.sort(axis).values, expected.sort(axis).values, outcome):
-                yield Noticed("another order", axis=axis, axes=got.ndim)
+                yield Noticed("other order", axis=axis, axes=got.ndim)
         if near(got.flatten().sort().values, expected.flatten().sort().values, outcome):
             yield Noticed("other places")
 
@@ -231,7 +236,7 @@ def _of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterat
 
 def _afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right result, changed or cut short."""
-    if expected.unique().numel() >= FEWEST and bool(got.isfinite().all()):
+    if expected.unique().numel() >= FEWEST and not bool(got.isnan().any()):
         for kind, axis in done_afterward(got, expected, close(outcome)):
             yield Noticed(f"afterward {kind}", axis=axis)
 

@@ -30,7 +30,10 @@ def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
         return
     (axis,) = wrong[0]
     lengths = [got.shape[axis] for got, _ in pairs]
+    wanted = [expected.shape[axis] for _, expected in pairs]
     if len(set(lengths)) < FEWEST:
+        if len(set(wanted)) >= FEWEST:
+            yield Sized("size", axis=axis, how="fixed")
         return
     candidates = [dict(_lengths(outcome.case.arguments)) for outcome in failures]
     for what in candidates[0]:
@@ -38,8 +41,13 @@ def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
             place, how, second = what
             yield Sized("size", axis=axis, argument=place, how=how, second=second)
             return
-    if all(length == 2 * expected.shape[axis] for length, (_, expected) in zip(lengths, pairs, strict=True)):
+    together = list(zip(lengths, wanted, strict=True))
+    if all(length == 2 * right for length, right in together):
         yield Sized("size", axis=axis, how="twice")
+    for multiple in (16, 8, 4, 2):
+        if all(length == -(-right // multiple) * multiple for length, right in together):
+            yield Sized("size", axis=axis, how="multiple", second=multiple)
+            return
 
 
 def _wrong_axes(got: Tensor, expected: Tensor) -> list[int]:
@@ -58,6 +66,7 @@ def _lengths(arguments: tuple) -> Iterator[tuple[tuple[int, str, int], int]]:
             if len(items) == len(value):
                 yield (place, "together", 0), sum(items)
                 yield (place, "shortest", 0), min(items)
+                yield (place, "mean", 0), round(sum(items) / len(items))
                 yield (place, "first", 0), items[0]
                 yield (place, "last", 0), items[-1]
             yield (place, "count", 0), len(value)

@@ -23,6 +23,7 @@ from autograder.judging.noticed import Again, about_results, notice
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import right_answer
+from autograder.judging.reckoned import Reckoned, formula
 
 FEWEST = 2  # questions that must bear a supposition out
 EXACT = (  # patterns of a whole result, in which no number is left unexplained
@@ -58,8 +59,14 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | No
     if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith(("afterward", *RELATED)) for fact in facts):
         return facts
     found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
-    values = [fact for fact in facts if fact.kind != "ignored"]
-    return found or facts if values else found or [*_in_one_setting(exercise, outcomes), *facts]
+    if found or any(fact.kind != "ignored" for fact in facts):
+        return found or facts
+    return [*(_in_one_setting(exercise, outcomes) or _formula(exercise, outcomes)), *facts]
+
+
+def _formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    return formula(exercise, asked) if _can_be_asked(exercise, asked) else []
 
 
 def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
@@ -176,7 +183,8 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
     arguments = asked[0].case.arguments
     for place, value in enumerate(arguments):
         if isinstance(value, (str, bool)):
-            shown = {outcome.case.arguments[place] for outcome in asked if not outcome.probe.hidden}
+            given = [o.case.arguments for o in asked if not o.probe.hidden and place < len(o.case.arguments)]
+            shown = {arguments[place] for arguments in given}
             for meant in sorted(shown - {value}, key=repr) if value in shown and len(shown) < 5 else ():
                 yield Supposed("value", argument=place, values=(value, meant))
                 yield Supposed("values", argument=place, values=(value, meant))
@@ -194,6 +202,9 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
                     yield Supposed(kind, argument=place, other=other)
         if isinstance(value, Tensor):
             for axis in range(value.ndim):
+                if value.shape[axis] > 1 and value.dtype == torch.bool:
+                    yield Supposed("first hidden", argument=place, axis=axis, axes=value.ndim)
+                    yield Supposed("last hidden", argument=place, axis=axis, axes=value.ndim)
                 if value.shape[axis] > 1:
                     yield Supposed("first for all", argument=place, axis=axis, axes=value.ndim)
                     yield Supposed("final for all", argument=place, axis=axis, axes=value.ndim)
@@ -272,6 +283,10 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
         changed = value.narrow(supposed.axis, which, 1).expand_as(value)
     elif supposed.kind in ("moved on", "moved back"):
         changed = value.roll(1 if supposed.kind == "moved on" else -1, supposed.axis)
+    elif supposed.kind in ("first hidden", "last hidden"):
+        which = 0 if supposed.kind == "first hidden" else value.shape[supposed.axis] - 1
+        changed = value.clone()
+        changed.select(supposed.axis, which).fill_(False)
     elif supposed.kind == "flipped":
         changed = value.flip(supposed.axis)
     else:
@@ -315,19 +330,26 @@ def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
     return shifted
 
 
-def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
-    """One of several whole numbers in the place of all."""
+def _of_counts(change: Callable[[list], list]) -> Callable[[Any], Any]:
+    """Of several whole numbers, in a list or a tensor."""
 
     def changed(value: Any) -> Any:
         numbers = value.tolist() if isinstance(value, Tensor) and value.ndim == 1 else value
         whole = isinstance(numbers, list) and len(numbers) > 1 and all(type(number) is int for number in numbers)
         if not whole:
             return None
-        return (
-            torch.full_like(value, choose(numbers)) if isinstance(value, Tensor) else [choose(numbers)] * len(numbers)
-        )
+        return torch.tensor(change(numbers), dtype=value.dtype) if isinstance(value, Tensor) else change(numbers)
 
     return changed
+
+
+def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
+    """One of several whole numbers in the place of all."""
+    return _of_counts(lambda numbers: [choose(numbers)] * len(numbers))
+
+
+def _of_squares(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return _of_numbers(lambda x: change(x) if x.ndim == 2 and x.shape[0] == x.shape[1] else None)
 
 
 def _of_masks(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
@@ -421,6 +443,14 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "last for all": _everywhere(lambda numbers: numbers[-1]),
     "without the first": _of_items(lambda items: items[1:]),
     "without the last": _of_items(lambda items: items[:-1]),
+    "each turn on": _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
+    "each turn back": _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
+    "times itself": _of_squares(lambda x: x @ x),
+    "symmetric part": _of_squares(lambda x: (x + x.T) / 2),
+    "with 1s on the diagonal": _of_squares(lambda x: x + torch.eye(len(x), dtype=x.dtype)),
+    "inverted": _of_squares(torch.linalg.pinv),
+    "without the mean row": _of_numbers(lambda x: x - x.mean(0) if x.ndim == 2 and len(x) > 1 else None),
+    "without each mean": _of_rows(lambda x: x - x.mean(-1, True)),
     "backward": _of_items(lambda items: items[::-1]),
     "each once": _of_items(_once),
     "each backward": _of_each(lambda items: items[::-1]),

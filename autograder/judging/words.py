@@ -127,6 +127,8 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
         return _about_structure(exercise, outcome, result)
     if facts and kind == "nan":
         return f"{VISIBLE[kind]} {facts}"
+    if facts and kind == "type" and isinstance(result, list):
+        return facts
     if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):

@@ -176,6 +176,11 @@ EXERCISE = Exercise(
                       return product
                   return a.copy_(product)"""), CONTRACT,
               "The products were written into a, so the caller's tensor is lost. Write into a new one."),
+        wrong("sums instead of products", RIGHT.but("a @ b", "(a[:, :, :, None] + b[:, None, :, :]).sum(dim=2)"), PRODUCT,
+              "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
+        wrong("batch of b added up", RIGHT.but("a @ b", "a @ b.sum(dim=0)"), PRODUCT,
+              """Every matrix of a met the *sum* of all matrices of b: an index that b alone has is added up. Both need the same
+              letter for the batch."""),
     ),
     right=(
         right("at", RIGHT),

@@ -172,6 +172,17 @@ EXERCISE = Exercise(
         wrong("largest place", RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
               "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the smallest."),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
+        wrong("second True", RIGHT.but("== 0", "<= 1"), TRUE,
+              "You returned the place of the *second* True (T where there is one alone). The first one counts.", quotes=answers),
+        wrong("counted from the end", CHOSEN.but("any(dim=1), found", "any(dim=1), none - 1 - found"), TRUE,
+              "Your places are counted from the *end* of the row. They are counted from its beginning, from 0.", quotes=answers),
+        wrong("place in the whole table", CHOSEN.but("found = mask.int().argmax(dim=1)", """
+                  found = mask.int().argmax(dim=1)
+                  begins = torch.arange(len(mask)) * mask.shape[1]""").but(CHOICE, "begins + " + CHOICE), TRUE,
+              """Your places go on counting from row to row, as on the strip in memory. In each row they begin at 0
+              again.""", quotes=answers),
+        wrong("number of Trues, T for none", CHOSEN.but("mask.int().argmax(dim=1)", "mask.sum(dim=1)"), TRUE,
+              "You counted the Trues of a row. Where the *first* one stands is wanted, however many follow.", quotes=answers),
     ),
     right=(
         right("cumsum", RIGHT),

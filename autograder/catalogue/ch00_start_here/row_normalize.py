@@ -180,6 +180,8 @@ EXERCISE = Exercise(
               """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back
               through it is cut."""),
         wrong("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
+        wrong("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
+              "Logarithms of shares came back, all below 0, and of a softmax's shares at that. Divide each row by its sum."),
     ),
     right=(
         right("keepdim", RIGHT),

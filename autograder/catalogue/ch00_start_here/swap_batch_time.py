@@ -134,6 +134,8 @@ EXERCISE = Exercise(
         wrong("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
               """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after the
               other on the strip. The exchange alone is the whole answer; no view has to follow."""),
+        wrong("last word left out", RIGHT.ending_in("[:-1]"), TURN,
+              "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),
     right=(
         right("transpose", RIGHT),

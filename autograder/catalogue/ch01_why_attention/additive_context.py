@@ -219,6 +219,15 @@ EXERCISE = Exercise(
               leaves exactly nothing."""),
         wrong("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"), LOOK_BACK,
               "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 as well."),
+        wrong("scores returned as weights", RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
+              "In place of the weights your scores came back. The weights are what softmax makes of them: shares that sum to 1."),
+        wrong("va inside the tanh", RIGHT.but(SCORES, "torch.tanh((asks + answers) * va).sum(-1)"), LOOK_BACK,
+              """va was multiplied in before the tanh. It weighs what comes *out* of the tanh, A numbers between -1 and 1, and makes
+              one score of them."""),
+        wrong("scores divided by their sum", RIGHT.but(WORDS, "scores.masked_fill(~mask, 0.0)").but(
+                  WEIGHTS, "words / words.sum(1, keepdim=True).where(mask.any(1, keepdim=True), torch.ones_like(words[:, :1]))"), LOOK_BACK,
+              """The scores were divided by their sum, without a power before. Scores may be negative, and shares may not: softmax
+              takes e to the power of each first."""),
     ),
     right=(
         right("broadcast and sum", RIGHT),

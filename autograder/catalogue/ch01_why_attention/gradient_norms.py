@@ -161,6 +161,13 @@ EXERCISE = Exercise(
               the dtype of W."""),
         in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"), GRADIENT,
                  "Keep the running product in a tensor of its own."),
+        wrong("trace", RIGHT.but(NORM, "power.trace().abs()"), GRADIENT,
+              """Your value at t = T is D: the numbers on the diagonal were added, the trace. The spectral norm is the length of the
+              longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
+        wrong("mean singular value", RIGHT.but(NORM, "torch.linalg.svdvals(power).mean()"), GRADIENT,
+              "That is the *mean* of the singular values. The spectral norm is the largest of them alone.", quotes=yours),
+        wrong("times instead of to the power", RIGHT.but(NORM, "torch.linalg.matrix_norm(n * W, 2)"), GRADIENT,
+              "W was *multiplied* by the number of steps. A step is one more product with W: a power of the matrix.", quotes=yours),
     ),
     right=(
         right("running product", RIGHT),

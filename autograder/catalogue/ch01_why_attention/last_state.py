@@ -126,6 +126,12 @@ EXERCISE = Exercise(
         wrong("one feature for all", GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
               "Every number of a row is the state's first: gather takes one number for each index. The index needs all D features."),
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
+        wrong("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
+              "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.", quotes=second),
+        wrong("mean over the words, divided by all places", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
+              "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
+        wrong("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
+              "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
     ),
     right=(
         right("pairs of indices", RIGHT),

@@ -34,7 +34,7 @@ def whole_book(g: torch.Generator) -> Case:
 
 def beyond_floats(g: torch.Generator) -> Case:
     """A cost of more digits than a float holds, and fewer than 64 bits do."""
-    return Case(("attention", 2 * drawn(10**7, 14 * 10**6, g) + 1, 2 * drawn(2_000, 3_000, g) + 1, 3))
+    return Case(("attention", 2 * drawn(10**6, 2 * 10**6, g) + 1, 2 * drawn(2_000, 3_000, g) + 1, 3))
 
 
 def width(g: torch.Generator, low: int, high: int) -> Case:
@@ -47,6 +47,16 @@ def priced(evidence: Evidence) -> str:
     kind, n, d, k = evidence.arguments
     window = f", k = {k}" if kind == "convolution" else ""
     return f"For {kind} with n = {n}, d = {d}{window} you said {evidence.got:,}."
+
+
+def is_xor(evidence: Evidence) -> bool:
+    """Whether d ^ 2, or n ^ 2, was reckoned as Python reads it."""
+    if len(evidence.arguments) == 1:
+        return False
+    kind, n, d, k = evidence.arguments
+    forms = {"recurrent": (n * d ^ 2, n * (d ^ 2)), "attention": (n ^ 2 * d, (n ^ 2) * d, n * n ^ 2 * d),
+             "convolution": (n * k * d ^ 2, k * n * (d ^ 2))}
+    return evidence.got in forms[kind]
 
 
 RIGHT = answer("""
@@ -77,11 +87,12 @@ EXERCISE = Exercise(
         hidden("convolution, other sizes", layer, "convolution", 7, says="k: words"),
         hidden("one word", one_word, says="at least 1"),
         hidden("a whole book", whole_book, says="of any size"),
-        hidden("a cost of nineteen digits", beyond_floats, rtol=0.0, says="exact for numbers of any size"),
+        hidden("a cost of seventeen digits", beyond_floats, rtol=0.0, says="exact for numbers of any size"),
         hidden("break even at another width", width, 2_600, 3_400, says="words of d numbers"),
         hidden("break even at width 1", width, 1, 1, says="at least 1"),
     ),
     omits={"a batch of one": "there is one layer",
+           "precision": "sizes are whole numbers; a cost of more digits than a float holds is asked",
            "a length of one": "numbers, no tensors: one word is asked", "falsy values": "every size is at least 1",
            "repeated items": "the sizes of one layer"},
     wrong=(
@@ -128,6 +139,8 @@ EXERCISE = Exercise(
         wrong("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
               """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
               number does not depend on k.""", quotes=priced),
+        wrong("k added", RIGHT.but(CONVOLUTION, "return k + n * d * d"), COST,
+              "k was added. Each of the n words has k neighbors to multiply, so k is a *factor*.", quotes=priced),
         wrong("one window only", RIGHT.but(CONVOLUTION, "return k * d * d"), COST,
               "That is the cost of one window. There is a window around each of the n words.", quotes=priced),
         wrong("k squared", RIGHT.but(CONVOLUTION, "return k * k * n * d * d"), COST,
@@ -149,6 +162,10 @@ EXERCISE = Exercise(
         wrong("break even at half", RIGHT.but(EVEN, "return d // 2"), COST,
               """Half of d comes out when attention's two products are counted. With the costs of this exercise, write both as
               an equation and cancel.""", quotes=priced),
+        wrong("break even at twice", RIGHT.but(EVEN, "return 2 * d"), COST,
+              "Put it in: at n = 2d attention costs twice as much. Write both costs as an equation and cancel.", quotes=priced),
+        wrong("^ taken for a power", RIGHT.but(RECURRENT, "return n * d ^ 2"), COST,
+              "In Python ^ is no power: it compares bits. ** is one, as in d ** 2.", quotes=priced, shows=is_xor),
         wrong("first length that is dearer", RIGHT.but(EVEN, "return d + 1"), COST,
               "That is the first length at which attention costs *more*. The one at which both cost the same is wanted.",
               quotes=priced),

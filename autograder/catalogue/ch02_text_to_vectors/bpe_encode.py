@@ -1,11 +1,9 @@
 """02.6: cutting a word into the pieces that were learned, in the order of learning."""
 
-from itertools import pairwise
-
 import torch
 
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, visible
 from transformer_ref.text import byte_pair_encoding
@@ -35,20 +33,6 @@ def inputs(g: torch.Generator, word: str, merges: str) -> Case:
 def other_merges_first(g: torch.Generator) -> Case:
     word, merges = inputs(g, "abab", "b a, a b, ab </w>").arguments
     return Case((word, merges), before=(word, merges[::-1]))
-
-
-def is_longest_first(evidence: Evidence) -> bool:
-    """Whether the pair that makes the longest piece was merged first, of equals the first learned or met."""
-    word, merges = evidence.arguments
-    for equals in (merges.index, lambda pair: 0):
-        pieces = [*word, "</w>"]
-        while present := [pair for pair in pairwise(pieces) if pair in merges]:
-            left, right = min(present, key=lambda pair: (-len("".join(pair)), equals(pair)))
-            text = "".join(f"\n{piece}\n" for piece in pieces).replace(f"\n{left}\n\n{right}\n", f"\n{left}{right}\n")
-            pieces = text[1:-1].split("\n\n")
-        if evidence.got == pieces:
-            return True
-    return False
 
 
 RIGHT = answer("""
@@ -135,6 +119,7 @@ EXERCISE = Exercise(
         hidden("a repeated letter", inputs, "aaaaaaa", "a a, aa a, aa </w>, aa aa", says="from left to right"),
         hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t", says="Of all pairs that stand in it"),
         hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t", says="Of all pairs that stand in it"),
+        hidden("a long pair before a short one", inputs, "abcd", "a b, c d, ab c", says="learned **first**"),
         hidden("no merge fits", inputs, "cab", "a c, b a, </w> a", says="Repeat until no pair"),
         hidden("one letter, no merges", inputs, "a", "", says="perhaps none"),
         hidden("a second call, with other merges; nothing else is touched", other_merges_first, also=UNTOUCHED, says=PROMISED),
@@ -147,6 +132,9 @@ EXERCISE = Exercise(
         wrong("longest piece, from the end", LONGEST.but("rest[:n]", "rest[-n:]").but(FROM_LEFT, FROM_RIGHT), CUT,
               """From the end you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in which
               they were learned*; what an early merge took is no longer there for a longer one."""),
+        wrong("longest merge first", RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
+              """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first
+              goes first.""", quotes=returned),
         wrong("order of the word", RIGHT.but(BEST, "present[0]"), CUT,
               """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned *first*
               goes first, wherever it stands.""", quotes=returned),
@@ -225,8 +213,8 @@ EXERCISE = Exercise(
               """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and only one of
               them was learned: compare the pairs, not their sum."""),
         wrong("</w> added at the end only", ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
-              """</w> was added after the merges, so none of them could take it up. It stands at the end of the word from the
-              beginning.""", quotes=returned),
+              """No merge took </w> up. It stands at the end of the word from the beginning (not after the merges), and the last
+              pair, which holds it, is looked at as every other.""", quotes=returned),
         wrong("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
               """The merges were tried from the last learned to the first. The list is in order of learning: its first pair has
               the right of way.""", quotes=returned),
@@ -245,9 +233,15 @@ EXERCISE = Exercise(
         wrong("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
               """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is done:
               return its pieces."""),
-        wrong("longest merge first", RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
-              """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first
-              goes first.""", quotes=returned, shows=is_longest_first),
+        wrong("merges returned", ONE_PASS.but("pieces = [", "used, pieces = [], [").after("out.append(left + right)", "used.append(left + right)").but(
+                  "return pieces", "return used"), CUT,
+              "You returned what was joined on the way. The pieces that the word consists of in the end are wanted.", quotes=returned),
+        wrong("pairs in either order", ONE_PASS.but("pieces[:2] == [left, right]", "sorted(pieces[:2]) == sorted([left, right])").but(
+                  "out.append(left + right)", 'out.append("".join(pieces[:2]))'), CUT,
+              """A pair was also joined the other way round. (a, b) was learned from an a that stands *before* a b; ba is another
+              pair.""", quotes=returned),
+        wrong("never one piece", RIGHT.but("if not present", "if not present or len(pieces) == 2"), CUT,
+              "You stop when two pieces are left. A word that is known well becomes one piece.", quotes=returned),
     ),
     right=(
         right("lowest rank, again and again", RIGHT),

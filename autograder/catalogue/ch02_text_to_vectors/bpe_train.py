@@ -207,6 +207,15 @@ EXERCISE = Exercise(
               "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from left to right."),
         wrong("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
               "Each pair came back together with its count. The pairs alone are the answer."),
+        wrong("long words count more", RIGHT.but(WORDS, WORDS.replace(", count)", ", count * len(word))")), TRAIN,
+              "Each word's count was multiplied by its length. A pair counts as often as its word occurs.", quotes=first_other_merge),
+        wrong("merged in the first word alone", RIGHT.but("pieces[:] = merged", """
+                  changed = merged != pieces
+                  pieces[:] = merged
+                  if changed:
+                      break"""), TRAIN,
+              "The pair was merged in the first word that holds it, and in no other. All words are rebuilt, then counted again.",
+              quotes=first_other_merge),
     ),
     right=(
         right("while and index", RIGHT),

@@ -195,7 +195,7 @@ EXERCISE = Exercise(
                     words = sorted(words, key=lambda word: (-sentence.count(word), word))
                     return {token: id for id, token in enumerate([*specials, *words])}
         """, VOCABULARY,
-              "Only the first sentence was read. A `return` inside the loop ends all of it."),
+              "Only the first sentence was read. Go through all of them; a `return` inside the loop would end it."),
         wrong("holes in the numbers", ONE_BY_ONE.but("= len(vocab)", "= len(specials) + place"), SPECIAL,
               """A word that was passed over, because it is a special token, used up a number all the same, so one id belongs to
               nobody. Ids have no gaps: count what goes in, not what was looked at.""", quotes=misplaced),
@@ -217,10 +217,17 @@ EXERCISE = Exercise(
               "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
         wrong("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
               "Your ids are texts. They are numbers of rows, and a row is found by a number."),
+        wrong("min_freq words", RIGHT.but("count >= min_freq and word", "word").but(TOKENS, "[*specials, *words[:min_freq]]"), VOCABULARY,
+              "min_freq words were kept, the most frequent ones. It is a count: every word that occurs so often stays, however many."),
+        wrong("at most min_freq", RIGHT.but("count >= min_freq", "count <= min_freq"), VOCABULARY,
+              "The *rare* words were kept and the frequent ones left out: min_freq is the least count, and >= lets more through."),
+        wrong("min_freq in each sentence", RIGHT.but("for word in sentence)", "for word in sentence if sentence.count(word) >= min_freq)"), VOCABULARY,
+              """A word was kept only where one sentence alone holds it min_freq times. Count over all sentences first, then
+              compare."""),
         # By last letters here: it stands for the order of a set, which differs from run to run.
         wrong("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
-              """The order of your words follows none of the rules that we know. If a set decides it, another run gives other ids,
-              and a model saved today would read other words tomorrow.""", quotes=misplaced, shows=any_other_order),
+              """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and nothing else
+              counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced, shows=any_other_order),
     ),
     right=(
         right("counter and sorted", RIGHT),

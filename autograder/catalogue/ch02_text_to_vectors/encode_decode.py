@@ -111,6 +111,7 @@ EXERCISE = Exercise(
         hidden("decode: a word that looks like a special token", like_special, says="a word such as `<3` stays"),
         hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>", says="not always under the ids 0 to 3"),
         hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>", says="are left out"),
+        hidden("decode: a word twice in a row", to_decode, "ba ba ab <eos>", says="those before the *first*"),
         hidden("decode: no <eos> at all", to_decode, "ba ab ba cab", says="or all if there is none"),
         hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>", says="before the *first* `<eos>`"),
         second_call(to_encode, "eab ba ? ab ba", name="encode: a second call; nothing else is touched"),
@@ -243,6 +244,10 @@ EXERCISE = Exercise(
                       vocab.pop(special)
                   return [token for token in tokens if token in vocab]"""), SPECIAL,
               "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would miss them."),
+        wrong("ids instead of words", RIGHT.but("tokens.append(word)", "tokens.append(id)"), ENCODE,
+              "decode gave back ids. Turn the dictionary around: each id leads to its word."),
+        wrong("a word said twice said once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and tokens[-1:] != [word]"), ENCODE,
+              "A word that stands twice in a row came back once. Every id gives its word, whatever stands before it."),
     ),
     right=(
         right("comprehension and loop", RIGHT),

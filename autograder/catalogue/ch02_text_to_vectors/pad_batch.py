@@ -176,6 +176,13 @@ EXERCISE = Exercise(
                       row[:len(seq)] = list(seq)"""), PAD,
               "All your rows are equal: [row] * B holds one and the same list B times, so writing into one writes into all."),
         *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
+        wrong("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
+              "The short sentences were filled up with their own length. What fills them up is handed over: pad.", quotes=second_row),
+        wrong("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
+              "The short sentences were filled up with the number of places that are missing, not with pad.", quotes=second_row),
+        wrong("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
+              "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are wanted, then pads.",
+              quotes=second_row),
     ),
     right=(
         right("lists, then a tensor", LISTS),

@@ -146,7 +146,7 @@ def test_a_function_that_became_right_through_another_is_not_called_the_same(run
             "hint 1 of 3: look at the size of the scores",
         ),
         ("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / 1.3, -1)\n", "hint 1 of 3"),
-        ("def attention_weights(Q, K):\n    return (Q @ K.mT)[..., :2]\n", "hint 2 of 3 is a plan of shapes"),
+        ("def attention_weights(Q, K):\n    return (Q @ K.mT)[..., ::2]\n", "hint 2 of 3 is a plan of shapes"),
         ("def attention_weights(Q, K):\n    return Q @ K[0, :, 0, None]\n", "hint 2 of 3 is a plan of shapes"),
         ("def attention_weights(Q, K):\n    return Q.soft\n", ""),
         ("x = 1\n", ""),

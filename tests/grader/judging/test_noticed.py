@@ -61,7 +61,8 @@ def changed(expression: str) -> str:
         ("F.layer_norm(Z, Z.shape[-1:], eps=0)", "afterward standardized", 2),
         ("Z / Z.norm(dim=1, keepdim=True)", "afterward brought to length 1", 1),
         ("Z / Z.amax(-1, keepdim=True)", "afterward by the largest", 2),
-        ("Z.sort(-1).values", "another order", 2),
+        ("Z.cumsum(1)", "afterward running sum", 1),
+        ("Z.sort(-1).values", "other order", 2),
         ("Z.mT.reshape(Z.shape)", "other places", 0),
         ("Z.sum(1)", "sum", 1),
         ("Z.mean()", "afterward averaged", -1),
@@ -157,6 +158,8 @@ def test_an_argument_that_was_changed_is_said_first():
         ("ids[:-1]", "last item missing"),
         ("[0, *ids]", "an item too many in front"),
         ("[*ids, 0]", "an item too many at the end"),
+        ("ids[:2]", "ends early"),
+        ("[*ids, 7, 8]", "goes too far"),
         ("[1, 2, 3]", "fixed"),
     ],
 )
@@ -190,7 +193,13 @@ def test_whole_numbers_are_not_said_to_be_rounded_where_the_right_ones_are_whole
 
 @pytest.mark.parametrize(
     ("width", "how"),
-    [("sum(map(len, seqs))", "together"), ("2 * max(map(len, seqs))", "twice"), ("max(map(len, seqs)) ** 2", None)],
+    [
+        ("-(-max(map(len, seqs)) // 4) * 4 + 0", "multiple"),
+        ("max(map(len, seqs)) and 50", "fixed"),
+        ("sum(map(len, seqs))", "together"),
+        ("2 * max(map(len, seqs))", "twice"),
+        ("max(map(len, seqs)) ** 2", None),
+    ],
 )
 def test_what_an_axis_of_a_wrong_length_is_as_long_as_is_seen(width, how):
     source = f"""
@@ -206,7 +215,41 @@ def pad_batch(seqs, pad):
 
 def test_every_length_has_words():
     told = {how for _, how, _ in dict(sizes._lengths((torch.zeros(1, 2), [[1]], 3)))}
-    assert told | {"twice"} == set(noticed_words.LENGTHS)
+    assert told | {"twice", "fixed", "multiple"} == set(noticed_words.LENGTHS)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("Z * V.shape[-1] ** 0.5", "multiplied by the square root of the size of {0} along axis {1}"),
+        ("Z / W.shape[-1]", "divided by the size of {0} along axis {1}"),
+        ("Z + V[:, 0]", "plus the first slice of {0} along axis {1}"),
+        ("Z * V.mean(1)", "times the mean of {0} along axis {1}"),
+    ],
+)
+def test_what_a_result_is_reckoned_from_is_seen(expression, said):
+    exercise = catalogue.find("embed" if "shape" in expression else "last-state")
+    name = "embed" if "shape" in expression else "last_state"
+    given = "V, W, *rest" if "shape" in expression else "V, *rest"
+    call = "V, W, *rest" if "shape" in expression else "V, *rest"
+    expression = expression.replace("V.shape", "W.shape")
+    source = f"{exercise.right[0].source}\n_right = {name}\ndef {name}({given}):\n    Z = _right({call})\n    return {expression}\n"
+    found = noticed(exercise, source)
+    assert [fact.kind for fact in found][:1] == ["reckoned"] and said in found[0].how
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        ("ids[:1] + ids[2:]", "items missing"),
+        ("ids[:1] + [99] + ids[1:]", "items too many"),
+        ("list(map(str, ids))", "items of another kind"),
+    ],
+)
+def test_items_that_are_missing_or_too_many_are_seen(items, kind):
+    right = catalogue.find("encode-decode").right[0].source
+    source = f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n    return {items} if len(ids) > 3 else ids\n"
+    assert kind in [fact.kind for fact in noticed(catalogue.find("encode-decode"), source)]
 
 
 def test_not_a_number_among_large_numbers_alone_is_seen():

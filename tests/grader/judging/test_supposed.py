@@ -40,6 +40,14 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "1 where that would be less",
         ),
         ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
+        (
+            "first-true",
+            "first_true",
+            "given[0] & (torch.arange(given[0].shape[1]) > 0)",
+            "with False in its first place along axis 1: that place is never looked at",
+        ),
+        ("gradient-norms", "gradient_norms", "given[0] @ given[0], given[1]", "W multiplied by itself"),
+        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one place"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
         (
             "batch-matmul",
@@ -189,3 +197,30 @@ def test_every_supposition_has_words():
 def test_whole_numbers_are_compared_to_the_last_digit():
     source = catalogue.find("layer-cost").right[0].source.replace("return n * n * d", "return int(float(n * n * d))")
     assert "more digits than a float holds" in said("layer-cost", source)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "n * n * d",
+            "n * n * d + n * n",
+            "Where kind is 'attention': What comes back is the right number plus n * n.",
+        ),
+        ("n * n * d", "n * n * n + 2 * n * d", "2 * n * d + n * n * n"),
+        ("return d\n", "return d * d * d\n", "In break_even: What comes back is d * d * d."),
+    ],
+)
+def test_the_formula_of_a_plain_number_is_said(old, new, told):
+    source = catalogue.find("layer-cost").right[0].source
+    assert source.count(old) == 1 and told in said("layer-cost", source.replace(old, new))
+
+
+def test_an_argument_left_to_its_default_stops_no_judge():
+    source = "def embed(ids, W, scale=True):\n    return (W - W.mean(0))[ids] * (W.shape[1] ** 0.5 if scale else 1)\n"
+    assert "W less the mean of its rows" in said("embed", source)
+
+
+def test_a_formula_may_compare_two_arguments():
+    source = catalogue.find("path-length").right[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
+    assert "Where kind is 'recurrent': What comes back is 2 * max(i, j)." in said("path-length", source)
