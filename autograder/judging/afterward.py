@@ -18,6 +18,7 @@ def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[
         changed = [(kind, 0, change(expected)) for kind, change in CHANGES.items()]
         for axis in range(expected.ndim):
             changed.append(("softmax again", axis, expected.softmax(axis)))
+            changed.append(("running sum", axis, expected.cumsum(axis)))
             changed.append(
                 ("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0))
             )
@@ -51,6 +52,10 @@ def _triangle(cut: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return lambda table: cut(table) if table.ndim >= 2 else table
 
 
+def _without_diagonal(table: Tensor) -> Tensor:
+    return table * (1 - torch.eye(*table.shape[-2:], dtype=table.dtype))
+
+
 def _shared(table: Tensor) -> Tensor:
     """Every row brought back to the sum 1, as a softmax does after a mask."""
     return table / table.sum(-1, keepdim=True)
@@ -69,5 +74,7 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "lower triangle": _triangle(torch.tril),
     "upper triangle": _triangle(torch.triu),
     "lower triangle shared": _triangle(lambda table: _shared(table.tril())),
+    "all but the diagonal": _triangle(_without_diagonal),
+    "all but the diagonal shared": _triangle(lambda table: _shared(_without_diagonal(table))),
     "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
 }

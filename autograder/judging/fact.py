@@ -12,7 +12,8 @@ class Noticed:
     kind: what was seen (see the functions below). axis, axes, size: where, if it concerns an axis of the result, of how
     many, and how long it is. argument: its place, if it concerns one. factor: the constant of "scaled" and "offset".
     sure: seen in more than one failure. beside: the message of a known mistake to whose result it applies, where that
-    is not the right one. where: the setting to which it is confined (see `diagnose.setting`).
+    is not the right one. where: the setting to which it is confined (see `diagnose.setting`). part: which of several
+    results it is about, from 1; 0 where there is one, or it is the first that is wrong.
     """
 
     kind: str
@@ -24,3 +25,4 @@ class Noticed:
     sure: bool = True
     beside: str = ""
     where: tuple = ()
+    part: int = 0

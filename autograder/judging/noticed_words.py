@@ -8,10 +8,11 @@ import torch
 
 from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.numbers import number
+from autograder.judging.changes import OF_NUMBERS
 from autograder.judging.diagnose import where_it_is
 from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome
-from autograder.judging.supposed import OF_NUMBERS, Supposed
+from autograder.judging.supposed import Supposed
 
 LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
     0: ("numbers of each row", "number of each row"),
@@ -86,6 +87,10 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "causal mask, which hides what comes later.",
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
     "hides what comes earlier.",
+    "all but the diagonal": "The diagonal is 0; everything else is right.",
+    "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
+    "each place from itself.",
+    "running sum": "These are running sums of the right numbers, along {0}: something is added up along the way.",
     "summed": "These are the right numbers, summed over {0}.",
     "averaged": "These are the right numbers, averaged over {0}.",
     "first alone": "Of {0}, only the first came back.",
@@ -126,6 +131,12 @@ AS_IF = {  # what came back is the right result for ...
     "always -1": "-1 in place of {0}, whatever it is",
     "always 0": "0 in place of {0}, whatever it is",
     "always 1": "1 in place of {0}, whatever it is",
+    "e to the": "e to the power of {0} in place of {0}",
+    "cut to whole": "{0} cut to a whole number",
+    "from the other end": "-{0} - 1 in place of {0}: the axis was counted from the other end",
+    "rooted": "{0} with the root of all its numbers",
+    "standardized rows": "{0} with every row of it brought to mean 0 and variance 1",
+    "running sum": "{0} with running sums of its {5}",
     "first blank": "{0} with 0 in its first {4}: it plays no part",
     "final blank": "{0} with 0 in its last {4}: it plays no part",
     "sum for all": "{0} with the sum of its {5} in every place",
@@ -172,6 +183,7 @@ MEASURED = {  # what of an argument {1} every number was divided by, or multipli
     "largest size": "the largest absolute value of {1} along {2}",
     "count itself": "{0}{1}",
     "count root": "the root of {0}{1}",
+    "count root of the root": "the root of the root of {0}{1}",
     "count square": "the square of {0}{1}",
     "count one less": "one less than {0}{1}",
     "count one more": "one more than {0}{1}",
@@ -210,6 +222,8 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
     if fact.where:
         return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=()))}"
+    if fact.part:
+        return f"Of result {fact.part}: {_sentence(exercise, outcome, replace(fact, part=0))}"
     if fact.beside:
         second = _sentence(exercise, outcome, replace(fact, beside=""))
         for right, those in BESIDE.items():
@@ -226,6 +240,11 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         size = "" if fact.axis < 0 else f"the size of {axis.replace('its', 'the')} of "
         said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}."
         return f"{said[0].upper()}{said[1:]}" if fact.sure else f"It looks as if {said}"
+    if fact.kind.startswith(("more by ", "less by ")):
+        how, _, name = fact.kind.partition(" by ")
+        size = f"the size of {FROM_THE_END.get(fact.axis, '').replace('its', 'the')} of " if fact.axis >= 0 else ""
+        by = MEASURED[name].format(size, _argument(exercise, outcome, fact))
+        return f"Every number is too {'large' if how == 'more' else 'small'} by {by}."
     if fact.kind.startswith("argument "):
         name, kind = _argument(exercise, outcome, fact), fact.kind.removeprefix("argument ")
         return f"It fails where {name} is {kind}, and only there."

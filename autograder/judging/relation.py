@@ -25,6 +25,7 @@ MEASURES: dict[str, Callable[[Tensor, int], Tensor]] = {
 COUNTS: dict[str, Callable[[float], float]] = {
     "itself": lambda count: count,
     "root": lambda count: count**0.5 if count > 0 else 0.0,
+    "root of the root": lambda count: count**0.25 if count > 0 else 0.0,
     "square": lambda count: count**2,
     "one less": lambda count: count - 1,
     "one more": lambda count: count + 1,
@@ -45,6 +46,11 @@ def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
         for kind, more in (("added", value), ("taken away", -value)):
             if _fits(more, got) and bool(more.any()) and near(got, expected + more, outcome):
                 yield Noticed(f"argument {kind}", argument=place)
+    for place, axis, count in _counts(arguments):
+        for name in ("itself", "root"):
+            for kind, more in (("more", COUNTS[name](count)), ("less", -COUNTS[name](count))):
+                if more and near(got, expected + more, outcome):
+                    yield Noticed(f"{kind} by count {name}", argument=place, axis=axis)
     if bool((got * expected < -1e-9).any()):  # neither lengths nor sizes turn a sign around
         return
     for place, value in floats:
@@ -61,9 +67,10 @@ def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
 def _quotient(
     got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor, name: str, place: int, axis: int
 ) -> Iterator[Noticed]:
-    if not bool((divisor > 0).all()) or bool((divisor == 1).all()):
+    if bool((divisor < 0).any()) or not bool((divisor > 0).any()) or bool((divisor == 1).all()):
         return
-    for kind, made in (("divided", expected / divisor), ("multiplied", expected * divisor)):
+    divided = torch.where(divisor > 0, expected / divisor, got)  # what was done about a division by 0 is another matter
+    for kind, made in (("divided", divided), ("multiplied", expected * divisor)):
         if near(got, made, outcome):
             yield Noticed(f"{kind} by {name}", argument=place, axis=axis)
 

@@ -190,6 +190,7 @@ def test_what_decides_imports_nothing_that_writes():
         "failing",
         "patterns",
         "relation",
+        "changes",
         "supposed",
     }
 

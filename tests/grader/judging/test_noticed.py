@@ -63,6 +63,8 @@ def changed(expression: str) -> str:
         ("Z[:, :-1]", "missing last", 1),
         ("Z[None]", "an axis of 1 too many", 0),
         ("Z.flatten()", "another shape", 0),
+        ("Z.cumsum(1)", "afterward running sum", 1),
+        ("Z + W.shape[-1] ** 0.5", "more by count root", 0),
         ("Z / W.norm(dim=-1, keepdim=True)", "divided by length", 0),
         ("Z * V.abs().amax(dim=1, keepdim=True)", "multiplied by largest size", 1),
         ("Z * W.shape[-1]", "multiplied by count itself", 0),
@@ -251,3 +253,21 @@ def test_an_answer_that_draws_is_told_so_where_hidden_checks_alone_fail():
 
 def test_every_fact_of_a_relation_has_words():
     assert set(relation.MEASURES) | {f"count {name}" for name in relation.COUNTS} == set(noticed_words.MEASURED)
+
+
+def test_a_pattern_of_the_second_result_is_said_where_the_first_shows_none():
+    right = catalogue.find("self-attention").right[0].source
+    source = right.replace(
+        "        return weights @ v", "        weights = weights.square()\n        return weights @ v"
+    )
+    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    assert [(fact.kind, fact.part) for fact in verdict.noticed] == [("afterward square", 2)]
+
+
+def test_every_change_of_an_argument_is_said_of_a_class_too():
+    right = catalogue.find("self-attention").right[0].source
+    source = right.replace(
+        "    def forward(self, x):\n", "    def forward(self, x):\n        x = F.layer_norm(x, x.shape[-1:])\n"
+    )
+    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    assert [fact.kind for fact in verdict.noticed] == ["standardized rows"]
