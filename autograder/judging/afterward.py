@@ -74,7 +74,7 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "lower triangle": _triangle(torch.tril),
     "upper triangle": _triangle(torch.triu),
     "lower triangle shared": _triangle(lambda table: _shared(table.tril())),
-    "all but the diagonal": _triangle(_without_diagonal),
+    "diagonal gone": _triangle(_without_diagonal),
     "all but the diagonal shared": _triangle(lambda table: _shared(_without_diagonal(table))),
     "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
 }

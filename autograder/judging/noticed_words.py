@@ -63,6 +63,8 @@ FIXED = {
     "no_grad, numpy, torch.tensor(...) of a result?",
     "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...] ="
+    " or an operation whose name ends in _, or made into numpy?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",
@@ -87,7 +89,7 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "causal mask, which hides what comes later.",
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
     "hides what comes earlier.",
-    "all but the diagonal": "The diagonal is 0; everything else is right.",
+    "diagonal gone": "The diagonal is 0; everything else is right.",
     "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
     "each place from itself.",
     "running sum": "These are running sums of the right numbers, along {0}: something is added up along the way.",
@@ -233,12 +235,14 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return _supposed(exercise, outcome, fact)
     if fact.kind in ADDED:
         return ADDED[fact.kind].format(_argument(exercise, outcome, fact))
-    if fact.kind.startswith(("divided by ", "multiplied by ")):
+    if fact.kind.startswith(("divided by ", "multiplied by ", "turned, ")):
         how, _, name = fact.kind.partition(" by ")
-        by = f"{how} {'by' if how == 'divided' else 'with'} {MEASURED[name]}"
+        plain = how.removeprefix("turned, ")
+        by = f"{plain} {'by' if plain == 'divided' else 'with'} {MEASURED[name]}"
         axis = FROM_THE_END.get(fact.axis, "an earlier axis")
         size = "" if fact.axis < 0 else f"the size of {axis.replace('its', 'the')} of "
-        said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}."
+        turned = " and with its sign turned" if how.startswith("turned") else ""
+        said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}{turned}."
         return f"{said[0].upper()}{said[1:]}" if fact.sure else f"It looks as if {said}"
     if fact.kind.startswith(("more by ", "less by ")):
         how, _, name = fact.kind.partition(" by ")

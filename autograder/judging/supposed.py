@@ -30,13 +30,13 @@ EXACT = (  # patterns of a whole result, in which no number is left unexplained
     *("sum", "mean", "left over sum", "left over mean", "first item missing", "last item missing"),
     *("left over diagonal", "argument added", "argument taken away"),
 )
-BY_LINE = ("offset by line", "scaled by line")
 WEAK = ("afterward rounded", "afterward one hot", "afterward cut below", "afterward cut above")  # often seen by chance
 RELATED = (
     "divided by ",
     "multiplied by ",
     "more by ",
     "less by ",
+    "turned, ",
 )  # how the kinds of exact patterns begin that name what of an argument
 BESIDE = ("changed", "differs", "kept")  # before these nothing else needs to be looked for
 MOST = 10**5  # numbers in the arguments of a question that is asked again
@@ -129,9 +129,10 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
     visible = [outcome for outcome in failing if not outcome.probe.hidden]
     found: list[Noticed] = []
     for some in (visible, failing) if visible else ():
-        alike = []
+        alike, mistaken = [], 0
         for outcome in some:
-            shown, _ = subject.shows(outcome)
+            shown, fails = subject.shows(outcome)
+            mistaken += fails is not None
             if isinstance(shown.result, (Raised, Structure)):
                 return None
             parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
@@ -141,7 +142,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
                 return None
             alike.append(replace(outcome, expected=shown, difference=parted))
         found = [fact for fact in about_results(alike) if _is_exact(fact)]
-        if not found:
+        if not found or 2 * mistaken < len(some):  # where it is no mistake at all it explains nothing
             return None
     passes = (outcome for outcome in asked if outcome.passed)
     return found[0] if found and found[0].sure and all(subject.shows(o)[1] is None for o in passes) else None
@@ -149,8 +150,8 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 
 def _is_exact(fact: Noticed) -> bool:
     """Whether a pattern leaves no number unexplained, and is none that is often seen by chance."""
-    exact = fact.kind in (*EXACT, *BY_LINE) or fact.kind.startswith(RELATED)
-    return exact or fact.kind.removeprefix("afterward ") in DONE_AFTERWARD
+    exact = fact.kind in EXACT or fact.kind.startswith(RELATED)
+    return exact or (fact.kind.startswith("afterward ") and fact.kind.removeprefix("afterward ") in DONE_AFTERWARD)
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:

@@ -270,4 +270,15 @@ def test_every_change_of_an_argument_is_said_of_a_class_too():
         "    def forward(self, x):\n", "    def forward(self, x):\n        x = F.layer_norm(x, x.shape[-1:])\n"
     )
     verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
-    assert [fact.kind for fact in verdict.noticed] == ["standardized rows"]
+    assert [fact.kind for fact in verdict.noticed] == ["centered rows"]
+
+
+def test_a_product_with_its_sign_turned_is_said_with_it():
+    found = noticed(catalogue.find("dot"), "def dot(a, b):\n    return -(a * b).sum(-1) / a.shape[-1] ** 0.5\n")
+    assert "turned, divided by count root" in [fact.kind for fact in found]
+
+
+def test_a_stop_where_gradients_are_asked_is_said_as_such():
+    source = "def attend(W, V):\n    V[0, 0, 0] = V[0, 0, 0] + 0\n    return W @ V\n"
+    found = [fact.kind for fact in noticed(ATTEND, source)]
+    assert "stops with gradients" in found and "another gradient" not in found

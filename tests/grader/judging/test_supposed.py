@@ -204,3 +204,13 @@ def test_a_distance_is_between_0_and_1():
     one, far = torch.ones(2, 3), torch.full((2, 3), -5.0)
     assert distance(one, one) == 0 and distance((one, far), (one, -far)) == 0.5
     assert distance(one, far) == distance(one, one[0]) == distance(one, None) == distance(one, one * math.nan) == 1
+
+
+def test_a_known_mistake_that_shows_nowhere_is_not_said_to_be_made_beside_another():
+    told = said(
+        "log-softmax",
+        "def log_softmax(x, dim):\n    return torch.tanh(x.log_softmax(dim))\n".replace(
+            "x.log_softmax(dim)", "x - torch.logsumexp(x, dim, keepdim=True)"
+        ),
+    )
+    assert "sent through tanh" in told and "underflowed" not in told, told
