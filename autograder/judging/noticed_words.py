@@ -63,8 +63,8 @@ FIXED = {
     "no_grad, numpy, torch.tensor(...) of a result?",
     "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
-    "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...] ="
-    " or an operation whose name ends in _, or made into numpy?",
+    "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...]"
+    " = or an operation whose name ends in _, or made into numpy?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",
