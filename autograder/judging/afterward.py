@@ -19,6 +19,7 @@ def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[
         changed = [(kind, 0, change(expected)) for kind, change in CHANGES.items()]
         for axis in range(expected.ndim):
             changed.append(("softmax again", axis, expected.softmax(axis)))
+            changed.append(("running sum", axis, expected.cumsum(axis)))
             changed.append(
                 ("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0))
             )
@@ -54,6 +55,10 @@ def _triangle(cut: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return lambda table: cut(table) if table.ndim >= 2 else table
 
 
+def _without_diagonal(table: Tensor) -> Tensor:
+    return table * (1 - torch.eye(*table.shape[-2:], dtype=table.dtype))
+
+
 def _shared(table: Tensor) -> Tensor:
     """Every row brought back to the sum 1, as a softmax does after a mask."""
     return table / table.sum(-1, keepdim=True)
@@ -72,6 +77,8 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "lower triangle": _triangle(torch.tril),
     "upper triangle": _triangle(torch.triu),
     "lower triangle shared": _triangle(lambda table: _shared(table.tril())),
+    "diagonal gone": _triangle(_without_diagonal),
+    "all but the diagonal shared": _triangle(lambda table: _shared(_without_diagonal(table))),
     "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
 }
 _Change = Callable[[Tensor, int], Tensor]
@@ -85,7 +92,6 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "shares of roots": lambda x, axis: x.sqrt() / x.sqrt().sum(axis, True),
     "shares of reciprocals": lambda x, axis: x.reciprocal() / x.reciprocal().sum(axis, True),
     "by the largest": lambda x, axis: x / x.amax(axis, True),
-    "running sum": lambda x, axis: x.cumsum(axis),
     "running sum from the end": lambda x, axis: x.flip(axis).cumsum(axis).flip(axis),
     "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
 }

@@ -1,7 +1,10 @@
 """Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
 import inspect
+import math
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -11,6 +14,7 @@ from typing import Any, ClassVar
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
 from autograder.judging import compare
+from autograder.judging.equal import distance
 from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import asks_everybody, question_of
@@ -31,6 +35,8 @@ TWO = "Two mistakes that we know, made together, give exactly your results."
 SOME = "Some of your results, though not all, are those of a mistake that we know:"
 NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
 LOOSE = 0.01  # a relative tolerance from which on results agree by chance, as of a measurement
+MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
+PATIENCE = 4.0  # seconds of processor time that pairs may take which are not kept
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
 
 
@@ -69,17 +75,22 @@ def _two_at_once(
 ) -> tuple[Misconception, None] | None:
     """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
 
-    Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, a learner's own
-    check takes the time and grading does not. Where results agree loosely, neither may explain the first failure alone.
+    Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, or a class has
+    too many, a learner's own check takes the time and grading does not: the nearest first, as long as `PATIENCE` lasts.
+    Where results agree loosely, neither may explain the first failure alone.
     asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
     """
     failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
-    kept = exercise.roles is None and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
+    few = exercise.roles is None or len(_pairs(exercise)) <= MOST_PAIRS
+    kept = few and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
     in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
     loose = any(outcome.probe.rtol >= LOOSE for outcome in asked)
-    for known, first, second in _pairs(exercise):
+    end = math.inf if kept else time.process_time() + PATIENCE
+    for known, first, second in _pairs(exercise) if kept else _nearest_first(exercise, asked[0]):
+        if time.process_time() > end:
+            return None
         if one is not None and one not in (first, second):
             continue
         if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):
@@ -93,6 +104,16 @@ def _two_at_once(
             said = f"{TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
             return replace(known, name=first.name, reread=first.reread, message=said), None
     return None
+
+
+def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconception, Misconception, Misconception]]:
+    """The pairs, by how near each of the two alone comes to what the learner showed."""
+    apart = {}
+    for known in exercise.wrong:
+        with suppress(PeerGone):
+            shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
+            apart[known.name] = distance(shown.result, outcome.got.result)
+    return sorted(_pairs(exercise), key=lambda pair: apart.get(pair[1].name, 1.0) + apart.get(pair[2].name, 1.0))
 
 
 def _beside(message: str) -> str:

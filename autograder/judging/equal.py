@@ -41,3 +41,15 @@ def equal(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     simple = (bool, int, float, str)
     return one == other if isinstance(one, simple) and isinstance(other, simple) else True
+
+
+def distance(one: Any, other: Any) -> float:
+    """How far two tensors are apart, from 0 to 1; of tuples, the mean. 1 for what cannot be compared."""
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other) > 0:
+        return sum(map(distance, one, other)) / len(one)
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one.shape != other.shape or one.is_complex():
+        return 1.0
+    one, other = one.detach().to(torch.float64), other.detach().to(torch.float64)
+    largest = float((one.abs() + other.abs()).sum())
+    apart = float((one - other).abs().sum()) / largest if largest else 0.0
+    return apart if apart <= 1.0 else 1.0  # NaN is far away

@@ -13,7 +13,8 @@ class Noticed:
     many, and how long it is; where "scaled" and "offset" speak of one plain number, size is 1. argument: its place, if
     it concerns one. factor: the constant of "scaled" and "offset". sure: seen in more than one failure. beside: the
     message of a known mistake to whose result it applies, where that is not the right one. where: the setting to which
-    it is confined (see `diagnose.setting`).
+    it is confined (see `diagnose.setting`). part: which of several results it is about, from 1; 0 where there is one,
+    or it is the first that is wrong.
     """
 
     kind: str
@@ -25,3 +26,4 @@ class Noticed:
     sure: bool = True
     beside: str = ""
     where: tuple = ()
+    part: int = 0

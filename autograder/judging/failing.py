@@ -81,7 +81,12 @@ def _is_turned(outcome: Outcome) -> bool:
 
 
 def _asks_gradients(outcome: Outcome) -> bool:
-    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind != "no gradient")
+    told = outcome.passed or outcome.difference.kind not in ("no gradient", "error")
+    return "gradients" in outcome.probe.also and told
+
+
+def _stops_with_gradients(outcome: Outcome) -> bool:
+    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "error")
 
 
 def _misses_gradients(outcome: Outcome) -> bool:
@@ -109,6 +114,7 @@ COMMON: dict[str, Callable[[Outcome], bool]] = {
     "too large": _overflows,
     "an axis of size 1": _has_a_one,
     "no gradient": _misses_gradients,
+    "stops with gradients": _stops_with_gradients,
     "another gradient": _asks_gradients,
     "transposed in memory": _is_turned,
     "float64": _is_float64,

@@ -152,11 +152,11 @@ class Hearing:
 
     def _plays_no_part(self, failed: Outcome, place: int) -> bool:
         """Whether the result does not depend on an argument with other numbers in the rest either."""
-        one, other = (
+        first, *others = (
             self._subject.observe(failed.probe, case, right_answer(self.exercise, failed.probe, case))
             for case in varied(failed.case, place)
         )
-        return equal(one.result, other.result)
+        return all(equal(first.result, other.result) for other in others)
 
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))

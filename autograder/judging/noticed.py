@@ -37,13 +37,13 @@ class Again:
     others: dict[int, tuple[Observation, Observation]]
 
 
-def other_cases(case: Case) -> Iterator[tuple[int, Case]]:
+def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
     """The case with one tensor in it made anew, for each of them: (its place, the case).
 
     Floats are drawn, in such a way that what was larger is now smaller: an answer may go by their order alone. A mask
     that hides something is opened everywhere.
     """
-    generator = torch.Generator().manual_seed(OTHER)
+    generator = torch.Generator().manual_seed(seed)
     for place, value in enumerate(case.arguments):
         numbers = isinstance(value, Tensor) and value.is_floating_point() and value.numel()
         if numbers or (isinstance(value, Tensor) and value.dtype == torch.bool and not value.all()):
@@ -62,8 +62,8 @@ def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
     return torch.where(turned == 0, noise, turned).to(value.dtype)
 
 
-def varied(case: Case, place: int) -> tuple[Case, Case]:
-    """Two cases that differ in one argument alone, with all floats drawn anew.
+def varied(case: Case, place: int) -> list[Case]:
+    """Some cases that differ in one argument alone, with all floats drawn anew.
 
     A number beside a 0 plays no part in a product, whatever the code does; here no number is 0.
     """
@@ -71,7 +71,7 @@ def varied(case: Case, place: int) -> tuple[Case, Case]:
         value = drawn.arguments[other]
         if other != place and value.is_floating_point():
             case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
-    return case, dict(other_cases(case))[place]
+    return [case, *(dict(other_cases(case, OTHER + seed))[place] for seed in range(4))]
 
 
 def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noticed]:
@@ -159,9 +159,21 @@ NO_CHANCE = (
 
 
 def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
+    """A pattern of the results; of several, of the first that is wrong, else of the one from which that may be made."""
+    several = [len(outcome.got.result) for outcome in failures if isinstance(outcome.got.result, tuple)]
+    parts = range(2, min(several) + 1) if several and len(several) == len(failures) else ()
+    found = _about_part(failures, 0)
+    for part in parts if not found else ():
+        found = [replace(fact, part=part) for fact in _about_part(failures, part)]
+        if found:
+            break
+    return found
+
+
+def _about_part(failures: Sequence[Outcome], part: int) -> list[Noticed]:
     """The first pattern that every failing tensor shows, but for those too small to show any or that hold infinity."""
     failures = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
-    pairs = [pair for outcome in failures if (pair := tensors(outcome)) is not None]
+    pairs = [pair for outcome in failures if (pair := tensors(outcome, part)) is not None]
     if not pairs or len(pairs) != len(failures):
         return []
     for pattern in PATTERNS:

@@ -8,10 +8,11 @@ import torch
 
 from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.numbers import number
+from autograder.judging.changes import OF_NUMBERS
 from autograder.judging.diagnose import where_it_is
 from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome
-from autograder.judging.supposed import OF_NUMBERS, Supposed
+from autograder.judging.supposed import Supposed
 
 LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
     0: ("numbers of each row", "number of each row"),
@@ -72,6 +73,8 @@ FIXED = {
     "no_grad, numpy, torch.tensor(...) of a result?",
     "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...]"
+    " = or an operation whose name ends in _, or made into numpy?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",
@@ -96,6 +99,9 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "causal mask, which hides what comes later.",
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
     "hides what comes earlier.",
+    "diagonal gone": "The diagonal is 0; everything else is right.",
+    "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
+    "each place from itself.",
     "summed": "These are the right numbers, summed over {0}.",
     "standardized": "The right numbers, but brought to mean 0 and spread 1 along axis {1}.",
     "brought to length 1": "The right numbers, but divided along axis {1} by their length, the root of the sum of "
@@ -130,11 +136,6 @@ AS_IF = {  # what came back is the right result for ...
     "times itself": "{0} multiplied by itself in place of {0}: two steps where one is meant",
     "symmetric part": "the mean of {0} and its transpose in place of {0}",
     "inverted": "the inverse of {0} in place of {0}",
-    "without the mean row": "{0} less the mean of its rows",
-    "without each mean": "{0} with the mean of each row taken away from it first",
-    "to length 1": "{0} with its rows (along its last axis) brought to length 1 first",
-    "standard": "{0} with its rows (along its last axis) brought to mean 0 and spread 1 first",
-    "in shares": "the softmax of {0} along its last axis in place of {0}",
     "least for all": "the least number of {0} in every place of it",
     "greatest for all": "the greatest number of {0} in every place of it",
     "last for all": "the last number of {0} in every place of it",
@@ -163,6 +164,12 @@ AS_IF = {  # what came back is the right result for ...
     "always -1": "-1 in place of {0}, whatever it is",
     "always 0": "0 in place of {0}, whatever it is",
     "always 1": "1 in place of {0}, whatever it is",
+    "e to the": "e to the power of {0} in place of {0}",
+    "cut to whole": "{0} cut to a whole number",
+    "from the other end": "-{0} - 1 in place of {0}: the axis was counted from the other end",
+    "rooted": "{0} with the root of all its numbers",
+    "standardized rows": "{0} with every row of it brought to mean 0 and variance 1",
+    "running sum": "{0} with running sums of its {5}",
     "first blank": "{0} with 0 in its first {4}: it plays no part",
     "final blank": "{0} with 0 in its last {4}: it plays no part",
     "sum for all": "{0} with the sum of its {5} in every place",
@@ -229,6 +236,7 @@ MEASURED = {  # what of an argument {1} every number was divided by, or multipli
     "largest size": "the largest absolute value of {1} along {2}",
     "count itself": "{0}{1}",
     "count root": "the root of {0}{1}",
+    "count root of the root": "the root of the root of {0}{1}",
     "count square": "the square of {0}{1}",
     "count one less": "one less than {0}{1}",
     "count one more": "one more than {0}{1}",
@@ -267,6 +275,8 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
     if fact.where:
         return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=(), size=0))}"
+    if fact.part:
+        return f"Of result {fact.part}: {_sentence(exercise, outcome, replace(fact, part=0))}"
     if fact.beside:
         second = _sentence(exercise, outcome, replace(fact, beside=""))
         for right, those in BESIDE.items():
@@ -276,13 +286,20 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return _supposed(exercise, outcome, fact)
     if fact.kind in ADDED:
         return ADDED[fact.kind].format(_argument(exercise, outcome, fact))
-    if fact.kind.startswith(("divided by ", "multiplied by ")):
+    if fact.kind.startswith(("divided by ", "multiplied by ", "turned, ")):
         how, _, name = fact.kind.partition(" by ")
-        by = f"{how} {'by' if how == 'divided' else 'with'} {MEASURED[name]}"
+        plain = how.removeprefix("turned, ")
+        by = f"{plain} {'by' if plain == 'divided' else 'with'} {MEASURED[name]}"
         axis = FROM_THE_END.get(fact.axis, "an earlier axis")
         size = "" if fact.axis < 0 else f"the size of {axis.replace('its', 'the')} of "
-        said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}."
+        turned = " and with its sign turned" if how.startswith("turned") else ""
+        said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}{turned}."
         return f"{said[0].upper()}{said[1:]}" if fact.sure else f"It looks as if {said}"
+    if fact.kind.startswith(("more by ", "less by ")):
+        how, _, name = fact.kind.partition(" by ")
+        size = f"the size of {FROM_THE_END.get(fact.axis, '').replace('its', 'the')} of " if fact.axis >= 0 else ""
+        by = MEASURED[name].format(size, _argument(exercise, outcome, fact))
+        return f"Every number is too {'large' if how == 'more' else 'small'} by {by}."
     if fact.kind.startswith("argument "):
         name, kind = _argument(exercise, outcome, fact), fact.kind.removeprefix("argument ")
         return f"It fails where {name} is {kind}, and only there."

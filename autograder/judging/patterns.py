@@ -28,12 +28,19 @@ def holds_infinity(value: Any) -> bool:
     return isinstance(value, Tensor) and not bool(value.isfinite().all())
 
 
-def tensors(outcome: Outcome) -> tuple[Tensor, Tensor, Outcome] | None:
-    """Result and right result as float64, of a tuple those parts that differ first; None where there are none."""
+def tensors(outcome: Outcome, part: int = 0) -> tuple[Tensor, Tensor, Outcome] | None:
+    """Result and right result as float64; None where there are none.
+
+    part: of a tuple, which, from 1; 0 is the first that differs.
+    """
     got, expected = outcome.got.result, outcome.expected.result
     if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):
-        parts = [(one, other) for one, other in zip(got, expected, strict=True) if not near(one, other, outcome)]
-        got, expected = parts[0] if parts else (None, None)
+        parts = [
+            (one, other) for one, other in zip(got, expected, strict=True) if part or not near(one, other, outcome)
+        ]
+        got, expected = parts[max(part - 1, 0)] if len(parts) >= part and parts else (None, None)
+    elif part:
+        return None
     numbers = isinstance(got, Tensor) and isinstance(expected, Tensor) and not got.is_complex()
     if not numbers or got.numel() > 10**6 or holds_infinity(expected):
         return None
@@ -132,7 +139,7 @@ def _reversed(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notic
 
 def _scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """A constant multiple of the right result."""
-    if _varied(got, expected):
+    if _varied(got, expected, 2):
         largest = expected.abs().flatten().argmax()
         factor = float(got.flatten()[largest] / expected.flatten()[largest])
         if abs(factor) > 1e-6 and abs(factor - 1) > LITTLE and near(got, factor * expected, outcome):
@@ -141,7 +148,7 @@ def _scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed
 
 def _offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right result and a constant more."""
-    if _varied(got, expected):
+    if _varied(got, expected, 2):
         more = float((got - expected).flatten()[0])
         if near(got, expected + more, outcome):
             yield Noticed("offset", factor=round(more, 4))
@@ -258,8 +265,8 @@ def _one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
             yield Noticed("one value", factor=float(held))
 
 
-def _varied(got: Tensor, expected: Tensor) -> bool:
-    return got.shape == expected.shape and bool(got.isfinite().all()) and expected.unique().numel() >= FEWEST
+def _varied(got: Tensor, expected: Tensor, fewest: int = FEWEST) -> bool:
+    return got.shape == expected.shape and bool(got.isfinite().all()) and expected.unique().numel() >= fewest
 
 
 PATTERNS: tuple[Callable[[Tensor, Tensor, Outcome], Iterator[Noticed]], ...] = (

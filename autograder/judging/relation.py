@@ -5,6 +5,7 @@ something. It is looked for by trying each of them; a fact is told only where ev
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ MEASURES: dict[str, Callable[[Tensor, int], Tensor]] = {
 COUNTS: dict[str, Callable[[float], float]] = {
     "itself": lambda count: count,
     "root": lambda count: count**0.5 if count > 0 else 0.0,
+    "root of the root": lambda count: count**0.25 if count > 0 else 0.0,
     "square": lambda count: count**2,
     "one less": lambda count: count - 1,
     "one more": lambda count: count + 1,
@@ -45,25 +47,39 @@ def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
         for kind, more in (("added", value), ("taken away", -value)):
             if _fits(more, got) and bool(more.any()) and near(got, expected + more, outcome):
                 yield Noticed(f"argument {kind}", argument=place)
+    for place, axis, count in _counts(arguments):
+        for name in ("itself", "root"):
+            for kind, more in (("more", COUNTS[name](count)), ("less", -COUNTS[name](count))):
+                if more and near(got, expected + more, outcome):
+                    yield Noticed(f"{kind} by count {name}", argument=place, axis=axis)
+    if turned := not bool((got * expected > 1e-9).any()):
+        got = -got
     if bool((got * expected < -1e-9).any()):  # neither lengths nor sizes turn a sign around
         return
     for place, value in floats:
         for axis in range(value.ndim):
             for name, measure in MEASURES.items():
                 for spread in _spread(measure(value.detach().to(torch.float64), axis), axis, got):
-                    yield from _quotient(got, expected, outcome, spread, name, place, value.ndim - 1 - axis)
+                    found = _quotient(got, expected, outcome, spread, name, place, value.ndim - 1 - axis)
+                    yield from _named(found, turned)
     for place, axis, count in _counts(arguments):
         for name, of in COUNTS.items():
             if of(count) > 0:
-                yield from _quotient(got, expected, outcome, torch.tensor(of(count)), f"count {name}", place, axis)
+                found = _quotient(got, expected, outcome, torch.tensor(of(count)), f"count {name}", place, axis)
+                yield from _named(found, turned)
+
+
+def _named(found: Iterator[Noticed], turned: bool) -> Iterator[Noticed]:
+    return (replace(fact, kind=f"turned, {fact.kind}") if turned else fact for fact in found)
 
 
 def _quotient(
     got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor, name: str, place: int, axis: int
 ) -> Iterator[Noticed]:
-    if not bool((divisor > 0).all()) or bool((divisor == 1).all()):
+    if bool((divisor < 0).any()) or not bool((divisor > 0).any()) or bool((divisor == 1).all()):
         return
-    for kind, made in (("divided", expected / divisor), ("multiplied", expected * divisor)):
+    divided = torch.where(divisor > 0, expected / divisor, got)  # what was done about a division by 0 is another matter
+    for kind, made in (("divided", divided), ("multiplied", expected * divisor)):
         if near(got, made, outcome):
             yield Noticed(f"{kind} by {name}", argument=place, axis=axis)
 

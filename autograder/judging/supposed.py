@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Misconception
 from autograder.judging import compare
 from autograder.judging.afterward import CHANGES as DONE_AFTERWARD
+from autograder.judging.changes import BLANKED, CHANGES, OF_NUMBERS, changed_by
 from autograder.judging.diagnose import namespace_of, setting, settings, shown_by
 from autograder.judging.fact import Noticed
 from autograder.judging.noticed import Again, about_results, notice
@@ -32,14 +32,21 @@ EXACT = (  # patterns of a whole result, in which no number is left unexplained
     *("sum", "mean", "left over sum", "left over mean", "first item missing", "last item missing"),
     *("left over diagonal", "argument added", "argument taken away"),
 )
-RELATED = ("divided by ", "multiplied by ")  # how the kinds of exact patterns begin that name what of an argument
+WEAK = ("afterward rounded", "afterward one hot", "afterward cut below", "afterward cut above")  # often seen by chance
+RELATED = (
+    "divided by ",
+    "multiplied by ",
+    "more by ",
+    "less by ",
+    "turned, ",
+)  # how the kinds of exact patterns begin that name what of an argument
 BESIDE = ("changed", "differs", "kept")  # before these nothing else needs to be looked for
 MOST = 10**5  # numbers in the arguments of a question that is asked again
 
 
 @dataclass(frozen=True)
 class Supposed(Noticed):
-    """One supposition that holds. kind: how an argument is changed (see `CHANGES`); argument: which one, by its place.
+    """One supposition that holds. kind: how an argument is changed (see `changes`); argument: which one, by its place.
 
     other: the place of a second argument; second: another axis. values: of an argument that is one of few, what was
     passed and what was meant. back: whether the result was changed back in the same way.
@@ -56,7 +63,8 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | No
     facts = notice(outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):
         return facts
-    if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith(("afterward", *RELATED)) for fact in facts):
+    telling = (fact for fact in facts if fact.kind not in WEAK)
+    if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith(("afterward", *RELATED)) for fact in telling):
         return facts
     found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
     if found or any(fact.kind != "ignored" for fact in facts):
@@ -84,7 +92,7 @@ def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Not
 
 
 def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
-    """The first supposition that all questions bear out; none for a class, or where the reference takes long."""
+    """The first supposition that all questions bear out; none where the reference takes long."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
     if len(failing) < FEWEST or not _can_be_asked(exercise, asked):
@@ -109,7 +117,7 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Notice
     if len(failing) < FEWEST or not all(isinstance(outcome.got.result, kinds) for outcome in failing):
         return []
     ways = [_pattern_beside]
-    if failing[0].disclosed and _can_be_asked(exercise, asked):
+    if failing[0].disclosed and exercise.roles is None and _can_be_asked(exercise, asked):
         ways.append(_beside)
     for way in ways:
         for known in exercise.wrong:
@@ -129,9 +137,10 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
     visible = [outcome for outcome in failing if not outcome.probe.hidden]
     found: list[Noticed] = []
     for some in (visible, failing) if visible else ():
-        alike = []
+        alike, mistaken = [], 0
         for outcome in some:
-            shown, _ = subject.shows(outcome)
+            shown, fails = subject.shows(outcome)
+            mistaken += fails is not None
             if isinstance(shown.result, (Raised, Structure)):
                 return None
             parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
@@ -141,7 +150,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
                 return None
             alike.append(replace(outcome, expected=shown, difference=parted))
         found = [fact for fact in about_results(alike) if _is_exact(fact)]
-        if not found:
+        if not found or 2 * mistaken < len(some):  # where it is no mistake at all it explains nothing
             return None
     passes = (outcome for outcome in asked if outcome.passed)
     return found[0] if found and found[0].sure and all(subject.shows(o)[1] is None for o in passes) else None
@@ -150,7 +159,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 def _is_exact(fact: Noticed) -> bool:
     """Whether a pattern leaves no number unexplained, and is none that is often seen by chance."""
     exact = fact.kind in EXACT or fact.kind.startswith(RELATED)
-    return exact or fact.kind.removeprefix("afterward ") in DONE_AFTERWARD
+    return exact or (fact.kind.startswith("afterward ") and fact.kind.removeprefix("afterward ") in DONE_AFTERWARD)
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
@@ -168,7 +177,7 @@ def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) 
 
 def _can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
     """Whether the reference can be asked any question in little time, and answers the first that fails with a value."""
-    plain = exercise.roles is None and not (exercise.methods or exercise.stage or exercise.trained)
+    plain = not (exercise.methods or exercise.stage or exercise.trained)
     failing = next(outcome for outcome in asked if not outcome.passed)
     return plain and not isinstance(failing.got.result, Raised) and all(_small(outcome.case) for outcome in asked)
 
@@ -194,11 +203,11 @@ def _suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
                 yield Supposed("exchanged", argument=place, other=other)
     for place, value in enumerate(arguments):
         for kind, change in CHANGES.items():
-            if _changed(change, value) is not None:
+            if changed_by(change, value) is not None:
                 yield Supposed(kind, argument=place)
         for other in range(place + 1, len(arguments)) if isinstance(value, Tensor) else ():
             for kind, change in OF_NUMBERS.items():
-                if _exchangeable(value, arguments[other]) and _changed(change, value) is not None:
+                if _exchangeable(value, arguments[other]) and changed_by(change, value) is not None:
                     yield Supposed(kind, argument=place, other=other)
         if isinstance(value, Tensor):
             for axis in range(value.ndim):
@@ -231,6 +240,8 @@ def _borne_out(answers: Callable[[Outcome, Case], Observation], supposed: Suppos
     """Whether who answers, asked so, says what the learner said: to every question, twice where they were wrong."""
     agreeing = 0
     for outcome in asked:
+        if outcome.passed and isinstance(outcome.expected.result, Raised):  # what is refused, is refused first
+            continue
         case = _case(supposed, outcome.case)
         if case is None:
             if not outcome.passed:
@@ -260,6 +271,7 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
     if max(place, other) >= len(arguments):
         return None
     value = arguments[place]
+    axis = supposed.axis - supposed.axes  # counted from the end
     if supposed.kind == "value":
         passed, meant = supposed.values
         changed = meant if value == passed else None
@@ -269,26 +281,25 @@ def _case(supposed: Supposed, case: Case) -> Case | None:
         arguments[place], arguments[other] = arguments[other], value
         changed = arguments[place]
     elif supposed.kind in CHANGES:
-        changed = _changed(CHANGES[supposed.kind], value)
-        if other and (second := _changed(CHANGES[supposed.kind], arguments[other])) is not None:
+        changed = changed_by(CHANGES[supposed.kind], value)
+        if other and (second := changed_by(CHANGES[supposed.kind], arguments[other])) is not None:
             arguments[other], changed = second, value if changed is None else changed
     elif supposed.kind in BLANKED:
-        from_the_end = supposed.axis - supposed.axes
-        fits = isinstance(value, Tensor) and value.ndim >= -from_the_end
-        changed = BLANKED[supposed.kind](value, from_the_end) if fits else None
-    elif not isinstance(value, Tensor) or max(supposed.axis, supposed.second) >= value.ndim:
+        fits = isinstance(value, Tensor) and value.ndim >= -axis
+        changed = BLANKED[supposed.kind](value, axis) if fits else None
+    elif not isinstance(value, Tensor) or value.ndim < max(supposed.axes - supposed.axis, supposed.second + 1):
         return None
     elif supposed.kind in ("first for all", "final for all"):
-        which = 0 if supposed.kind == "first for all" else value.shape[supposed.axis] - 1
-        changed = value.narrow(supposed.axis, which, 1).expand_as(value)
+        which = 0 if supposed.kind == "first for all" else value.shape[axis] - 1
+        changed = value.narrow(axis, which, 1).expand_as(value)
     elif supposed.kind in ("moved on", "moved back"):
-        changed = value.roll(1 if supposed.kind == "moved on" else -1, supposed.axis)
+        changed = value.roll(1 if supposed.kind == "moved on" else -1, axis)
     elif supposed.kind in ("first hidden", "last hidden"):
-        which = 0 if supposed.kind == "first hidden" else value.shape[supposed.axis] - 1
+        which = 0 if supposed.kind == "first hidden" else value.shape[axis] - 1
         changed = value.clone()
-        changed.select(supposed.axis, which).fill_(False)
+        changed.select(axis, which).fill_(False)
     elif supposed.kind == "flipped":
-        changed = value.flip(supposed.axis)
+        changed = value.flip(axis)
     else:
         changed = value.transpose(supposed.axis, supposed.second)
     if changed is None:
@@ -303,167 +314,3 @@ def _back(supposed: Supposed, result: Any) -> Any:
             return Raised("IndexError", "")
         return result.transpose(supposed.axis, supposed.second)
     return result
-
-
-# --- ways to change an argument: the changed one, or None where it is of another kind or stays as it is ---------------
-
-
-def _changed(change: Callable[[Any], Any], value: Any) -> Any:
-    changed = change(value)
-    if isinstance(value, Tensor):
-        return changed if changed is not None and not torch.equal(changed, value) else None
-    return changed if repr(changed) != repr(value) else None  # a list may hold tensors, which are not equal or unequal
-
-
-def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
-    def one(number: int) -> int:
-        return number + by if least is None else max(number + by, least)
-
-    def shifted(value: Any) -> Any:
-        if type(value) is int:
-            return one(value)
-        if isinstance(value, Tensor) and value.dtype == torch.long:
-            return value + by if least is None else (value + by).clamp(min=least)
-        whole = isinstance(value, list) and value and all(type(item) is int for item in value)
-        return [one(item) for item in value] if whole else None
-
-    return shifted
-
-
-def _of_counts(change: Callable[[list], list]) -> Callable[[Any], Any]:
-    """Of several whole numbers, in a list or a tensor."""
-
-    def changed(value: Any) -> Any:
-        numbers = value.tolist() if isinstance(value, Tensor) and value.ndim == 1 else value
-        whole = isinstance(numbers, list) and len(numbers) > 1 and all(type(number) is int for number in numbers)
-        if not whole:
-            return None
-        return torch.tensor(change(numbers), dtype=value.dtype) if isinstance(value, Tensor) else change(numbers)
-
-    return changed
-
-
-def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
-    """One of several whole numbers in the place of all."""
-    return _of_counts(lambda numbers: [choose(numbers)] * len(numbers))
-
-
-def _of_squares(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    return _of_numbers(lambda x: change(x) if x.ndim == 2 and x.shape[0] == x.shape[1] else None)
-
-
-def _of_masks(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    return lambda value: change(value) if isinstance(value, Tensor) and value.dtype == torch.bool else None
-
-
-def _of_numbers(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    return lambda value: change(value) if isinstance(value, Tensor) and value.is_floating_point() else None
-
-
-def _of_rows(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    return _of_numbers(lambda value: change(value) if value.ndim and value.shape[-1] > 1 else None)
-
-
-def _of_items(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: change(value) if isinstance(value, (list, str)) and value else None
-
-
-def _of_each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def changed(value: Any) -> Any:
-        whole = isinstance(value, list) and all(isinstance(item, (list, Tensor)) for item in value)
-        return [change(_plain(item)) for item in value] if whole else None
-
-    return changed
-
-
-def _plain(items: Any) -> list:
-    return items.tolist() if isinstance(items, Tensor) else items
-
-
-def _small_letters(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.lower()
-    return [_small_letters(item) for item in value] if isinstance(value, list) else None
-
-
-def _once(value: Any) -> Any:
-    items = list({repr(item): item for item in reversed(value)}.values())[::-1]
-    return "".join(items) if isinstance(value, str) else items
-
-
-def _of_one_number(change: Callable[[float], float]) -> Callable[[Any], Any]:
-    return lambda value: change(value) if type(value) is float and value > 0 else None
-
-
-def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
-    """Zeros in one place of an axis; alone: also where it is the only one."""
-
-    def changed(value: Tensor, axis: int) -> Tensor:
-        blanked = value.clone()
-        if alone or value.shape[axis] > 1:
-            blanked.select(axis, place).zero_()
-        return blanked
-
-    return changed
-
-
-BLANKED: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "first blank": _blank(0, alone=True),
-    "final blank": _blank(-1, alone=True),
-    "first blank beside others": _blank(0, alone=False),
-    "final blank beside others": _blank(-1, alone=False),
-    "sum for all": lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
-    "mean for all": lambda value, axis: value.mean(axis, keepdim=True).expand_as(value),
-}
-OF_NUMBERS: dict[str, Callable[[Any], Any]] = {  # looked for in one argument, and in two at once
-    "nonnegative": _of_numbers(torch.relu),
-    "opposite signs": _of_numbers(torch.neg),
-    "squared": _of_numbers(torch.square),
-    "unit rows": _of_numbers(lambda value: F.normalize(value, dim=-1) if value.ndim else value),
-    "unit columns": _of_numbers(lambda value: F.normalize(value, dim=-2) if value.ndim > 1 else value),
-    "centered rows": _of_numbers(lambda value: value - value.mean(-1, keepdim=True) if value.ndim else value),
-    "centered columns": _of_numbers(lambda value: value - value.mean(-2, keepdim=True) if value.ndim > 1 else value),
-    "shared rows": _of_numbers(lambda value: value.softmax(-1) if value.ndim else value),
-    "shared columns": _of_numbers(lambda value: value.softmax(-2) if value.ndim > 1 else value),
-}
-CHANGES: dict[str, Callable[[Any], Any]] = {
-    "one more": _shifted(1),
-    "one less": _shifted(-1),
-    "one less, from 0": _shifted(-1, 0),
-    "one less, from 1": _shifted(-1, 1),
-    "opposite": _of_masks(lambda mask: ~mask),
-    "opened": _of_masks(torch.ones_like),
-    "zeros": _of_numbers(torch.zeros_like),
-    "unsigned": _of_numbers(torch.abs),
-    "to length 1": _of_rows(lambda x: F.normalize(x, dim=-1)),
-    "standard": _of_rows(lambda x: F.layer_norm(x, x.shape[-1:])),
-    "in shares": _of_rows(lambda x: x.softmax(-1)),
-    "least for all": _everywhere(min),
-    "greatest for all": _everywhere(max),
-    "last for all": _everywhere(lambda numbers: numbers[-1]),
-    "without the first": _of_items(lambda items: items[1:]),
-    "without the last": _of_items(lambda items: items[:-1]),
-    "each turn on": _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
-    "each turn back": _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
-    "times itself": _of_squares(lambda x: x @ x),
-    "symmetric part": _of_squares(lambda x: (x + x.T) / 2),
-    "with 1s on the diagonal": _of_squares(lambda x: x + torch.eye(len(x), dtype=x.dtype)),
-    "inverted": _of_squares(torch.linalg.pinv),
-    "without the mean row": _of_numbers(lambda x: x - x.mean(0) if x.ndim == 2 and len(x) > 1 else None),
-    "without each mean": _of_rows(lambda x: x - x.mean(-1, True)),
-    "backward": _of_items(lambda items: items[::-1]),
-    "each once": _of_items(_once),
-    "each backward": _of_each(lambda items: items[::-1]),
-    "each without its first": _of_each(lambda items: items[1:]),
-    "each without its last": _of_each(lambda items: items[:-1]),
-    "longest first": lambda value: sorted(value, key=len, reverse=True) if _of_each(len)(value) is not None else None,
-    "shortest first": lambda value: sorted(value, key=len) if _of_each(len)(value) is not None else None,
-    "small letters": _small_letters,
-    "always -1": lambda value: -1 if type(value) is int else None,
-    "always 0": lambda value: 0 if type(value) is int else None,
-    "always 1": lambda value: 1 if type(value) is int else None,
-    "one over": _of_one_number(lambda value: 1 / value),
-    "root of": _of_one_number(lambda value: value**0.5),
-    "square of": _of_one_number(lambda value: value**2),
-    **OF_NUMBERS,
-}

@@ -193,6 +193,25 @@ EXERCISE = Exercise(
               "One length was taken for the whole table B. Each *row* of it has a length of its own.", quotes=first_row),
         wrong("one length for all of A", OUTSIDE.but("A.norm(dim=1)[:, None]", "A.norm()"), COSINE,
               "One length was taken for the whole table A. Each *row* of it has a length of its own.", quotes=first_row),
+        wrong("divided by the squared lengths of B alone", RIGHT.but(A, "A").but(
+                  B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
+              "Your numbers were divided by the squared lengths of B. Each of the two vectors has its own length, and a root in it.",
+              quotes=first_row),
+        wrong("mean of squares in the length", RIGHT.ending_in(" * A.shape[-1]"), COSINE,
+              """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow is the root of
+              their sum.""", quotes=first_row),
+        wrong("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
+              "Your rows sum to 1: a softmax was applied, which makes shares. A cosine stands alone, between -1 and 1.",
+              quotes=first_row),
+        wrong("zeros replaced by ones", RIGHT.before(f"a = {A}", """
+                  A = torch.where(A.norm(dim=1, keepdim=True) == 0, torch.ones_like(A), A)
+                  B = torch.where(B.norm(dim=1, keepdim=True) == 0, torch.ones_like(B), B)"""), COSINE,
+              "A vector of zeros was replaced by another one, which has a direction. It points nowhere, so its similarity is 0 to all."),
+        wrong("moved to between 0 and 1", RIGHT.ending_in(".add(1).div(2)"), COSINE,
+              """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0 means a right
+              angle.""", quotes=first_row),
+        wrong("squared", RIGHT.ending_in(".square()"), COSINE,
+              "The cosines were squared, so opposite looks like alike. The cosine itself is wanted.", quotes=first_row),
         wrong("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
               """The values are right, but the gradient treats the lengths as constants: they were detached. A length changes with
               its vector."""),

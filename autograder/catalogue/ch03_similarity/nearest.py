@@ -58,6 +58,13 @@ def list_of(evidence: Evidence) -> str:
     return f"You returned {', '.join(map(str, evidence.got[:4]))}; expected {', '.join(evidence.expected)}."
 
 
+def few_and_many(g: torch.Generator) -> Case:
+    """Words of one feature beside words of several: by another length than the root of squares, some pass others."""
+    W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8], [0.1, 0.2, 1, 0]])
+    W = W * (0.5 + 4 * torch.rand(len(W), 1, generator=g))
+    return Case(("sun", {"sun": 0, "rain": 1, "wind": 2, "snow": 3, "fog": 4, "hail": 5}, W, 5))
+
+
 def listed_at_0(evidence: Evidence) -> bool:
     """Whether the word itself is listed, behind all that have a positive cosine and before all that have a negative one."""
     word, vocab, W, _ = evidence.arguments
@@ -94,6 +101,7 @@ EXERCISE = Exercise(
         hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0, says="other words"),
         hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True, says="A vector of zeros"),
         hidden("float64", search, 3, 7, dtype=torch.float64, says="(V, d)"),
+        hidden("few and many features, of any length", few_and_many, says="by cosine"),
         second_call(search, 3, 5),
     ),
     omits={"a batch of one": "there is one word, with others to find",
@@ -155,6 +163,14 @@ EXERCISE = Exercise(
               number. A word without any direction has similarity 0."""),
         wrong("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"), NEAREST,
               "The words were sorted by the alphabet before the first k were taken. The *similarities* are what is sorted.", quotes=list_of),
+        wrong("largest number as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=math.inf, dim=-1)"), COSINE,
+              "Each word was divided by its largest number. The length of a vector is the root of the sum of squares.", quotes=list_of),
+        wrong("sum of absolute values as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=1, dim=-1)"), COSINE,
+              "Each word was divided by the sum of its absolute values. The length of a vector is the root of the sum of *squares*.",
+              quotes=list_of),
+        wrong("mean taken away first", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
+              "The mean of each word's numbers was taken away first. That is a correlation; the cosine compares the arrows as they are.",
+              quotes=list_of),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
                  "After one search every word has length 1, and the embeddings are lost."),
         wrong("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,

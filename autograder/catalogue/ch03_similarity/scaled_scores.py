@@ -152,6 +152,16 @@ EXERCISE = Exercise(
         wrong("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
               """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot product: multiply
               place by place, then add.""", quotes=last_row),
+        wrong("largest score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
+              """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax; the scores
+              themselves are wanted.""", quotes=last_row),
+        wrong("mean score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
+              "The mean of each row was taken away. A score depends on one query and one key alone.", quotes=last_row),
+        wrong("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
+              """The scores were divided by the *fourth* root of d: a root was taken once too often, or one side alone was scaled by its
+              share.""", quotes=last_row),
+        wrong("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
+              "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
         *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
     ),
     right=(

@@ -115,6 +115,9 @@ EXERCISE = Exercise(
               torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
         wrong("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
               "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.", quotes=yours),
+        wrong("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"), MEASURE,
+              """Your number is the distance from the smallest to the largest dot product, which grows with the number of pairs. The
+              standard deviation does not.""", quotes=yours),
         wrong("the global random numbers", RIGHT.but(", generator=generator", ""), MEASURE,
               """The size is right, but the numbers came from torch's global random state, and the generator you were given was
               not used. Every function that draws takes it as an argument; then a run can be repeated."""),
@@ -132,8 +135,8 @@ EXERCISE = Exercise(
               """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
               stands: draw from it as it comes, or every call repeats the same experiment."""),
         wrong("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
-              """Your number is near 0: a mean was taken over the pairs, and there positive and negative dot products cancel. How
-              far they *spread* around 0 is wanted.""", quotes=yours, shows=near_0),
+              """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the pairs, where
+              positive and negative ones cancel, or the numbers were made small before they were measured.""", quotes=yours, shows=near_0),
     ),
     right=(
         right("two draws", """

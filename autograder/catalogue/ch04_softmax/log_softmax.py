@@ -155,6 +155,14 @@ EXERCISE = Exercise(
         wrong("far scores cut off", RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"), LOGARITHM,
               """Scores far below the largest were lifted to a limit, so they all come back as the same number. Nothing needs a
               limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary number."""),
+        wrong("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
+              """Minus infinity was replaced. It is right where a score of minus infinity stands: such a share is 0, and the logarithm of
+              0 is minus infinity."""),
+        wrong("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
+              """The mean of the scores was taken away. What is taken away is the logarithm of the sum of their *powers*.""",
+              quotes=first_row),
+        wrong("logarithm of the sum taken away twice", SHORT.but("x - total", "x - 2 * total"), LOGARITHM,
+              "The logarithm of the sum was taken away twice. Once makes the powers sum to 1.", quotes=first_row),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
     ),
     right=(

@@ -117,7 +117,7 @@ EXERCISE = Exercise(
               """Raising the shares to the power 1 / tau is one way to do it, but afterwards they no longer sum to 1: divide by
               their new sum.""", quotes=sums),
         wrong("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
-              "Your shares are those of tau = 1: tau plays no part in them.", quotes=first_row),
+              "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it away, changes nothing.)", quotes=first_row),
         wrong("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
               "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
         wrong("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,

@@ -121,6 +121,14 @@ EXERCISE = Exercise(
               "Of the parts that the words contribute, the largest came back. They are *added*.", quotes=row_0),
         wrong("parts averaged", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).mean(dim=1)"), MIX,
               "The parts were averaged over the *queries*. Each query keeps its own mixture, a sum over the words."),
+        wrong("mixed with the plain mean", RIGHT.but("W @", "(W + 1 / W.shape[-1]) / 2 @"), MIX,
+              "Half of your mixture is the plain mean of the values. The shares alone decide how much of each value enters.", quotes=row_0),
+        wrong("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
+              "The mean of the values was taken away before they were mixed. They are mixed as they come.", quotes=row_0),
+        wrong("each query with its own word alone", RIGHT.but("mixed = W @ V", """
+                  own = torch.arange(W.shape[1]).clamp(max=W.shape[2] - 1)
+                  mixed = W[:, torch.arange(W.shape[1]), own][..., None] * V[:, own]"""), MIX,
+              "Each query got one value, that of the word at its own place, times its share. All words are mixed: a sum over them."),
         *usual_mistakes(RIGHT, arguments="V W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
         wrong("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,
               """The values are right, but the gradient that reaches W is not: its rows were divided by their sums. These are 1

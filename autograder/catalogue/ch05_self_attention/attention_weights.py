@@ -172,6 +172,19 @@ EXERCISE = Exercise(
         wrong("the largest weight as the unit", RIGHT.ending_in(" / weights.amax(dim=-1, keepdim=True)"), AXIS,
               "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax has done it.",
               quotes=row_sums),
+        wrong("added instead of multiplied", RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
+              """Query and key were added, not multiplied. What a query adds is the same for all keys, so it changes no share: all rows
+              are alike."""),
+        wrong("own word hidden", RIGHT.before(SOFTMAX, """
+                  own = torch.eye(*scores.shape[-2:], dtype=torch.bool)
+                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""), AXIS,
+              "The diagonal is 0: each word is hidden from itself. Here every query may look at all keys, its own word among them."),
+        wrong("keys centered", RIGHT.but("K.transpose", "(K - K.mean(dim=-1, keepdim=True)).transpose"), DIVIDE,
+              "The mean of each key's numbers was taken away before it was asked. Keys are used as they come."),
+        wrong("queries and keys standardized", RIGHT.but(
+                  "Q @ K", "F.layer_norm(Q, Q.shape[-1:]) @ F.layer_norm(K, K.shape[-1:])"), DIVIDE,
+              """Queries and keys were brought to mean 0 and variance 1 before they met, so a long one could not ask louder. One number
+              divides all scores: the root of d_k."""),
         *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES, viewed=SHAPES,
                         rounded=DIVIDE, root="Q.shape[-1] ** 0.5", quotes_size=sizes),
     ),

@@ -151,6 +151,16 @@ EXERCISE = Exercise(
               quotes=your_gap),
         wrong("relative to the size", RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
               "The gap was divided by the size of f's answer. The plain difference is wanted.", quotes=your_gap),
+        wrong("both sides sorted", RIGHT.but(AFTER, UNSHUFFLED).but(
+                  "shuffled_before - shuffled_after", "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
+              """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare place by
+              place, one of the two answers permuted.""", quotes=your_gap),
+        wrong("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
+              "The differences of each word were added up before the largest was taken. The largest of the single ones is wanted.",
+              quotes=your_gap),
+        wrong("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"), ORDER,
+              """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i gets what stood
+              at place perm[i].""", quotes=your_gap),
         wrong("sign kept", RIGHT.but(".abs()", ""), ORDER,
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),

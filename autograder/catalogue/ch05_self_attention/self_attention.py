@@ -220,6 +220,12 @@ EXERCISE = Exercise(
               "Your scores are too small by the root of 2. The dot product adds up d_k products: divide by the root of d_k."),
         wrong("weights sharpened twice", RIGHT.after(SOFTMAX, "weights = torch.softmax(weights, dim=-1)"), WHICH_AXIS,
               "The weights went through a softmax once more, which makes them nearly equal. They are shares already."),
+        wrong("x standardized first", RIGHT.before(PROJECTED, "x = F.layer_norm(x, x.shape[-1:])"), PARAMETERS,
+              "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are projected as they come."),
+        wrong("own word hidden", RIGHT.before(SOFTMAX, """
+                  own = torch.eye(scores.shape[-1], dtype=torch.bool)
+                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), float("-inf"))"""), WHICH_AXIS,
+              "The diagonal is 0: each word is hidden from itself. Here every word may look at the whole sentence, itself included."),
         *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     right=(

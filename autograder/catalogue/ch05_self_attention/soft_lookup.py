@@ -122,6 +122,15 @@ EXERCISE = Exercise(
         wrong("squared beta", RIGHT.but(SCORES, "beta ** 2 * -(keys - q).pow(2).sum(-1)"), LOOKUP,
               """The keys were compared by their squared distance to the query, and beta was squared. The score is beta times the dot
               product.""", quotes=first),
+        wrong("only the best two", RIGHT.after("scores = beta * (keys @ q)",
+                  "scores = scores.masked_fill(scores < scores.topk(min(2, len(scores))).values[-1], -math.inf)"), LOOKUP,
+              "Only the best two entries were mixed. Every entry enters with its share, however small.", quotes=first),
+        wrong("a sum in place of a mixture", RIGHT.but("shares @", "len(keys) * shares @"), LOOKUP,
+              "The mixture was multiplied with the number of entries. The shares sum to 1 already.", quotes=first),
+        wrong("power of beta", RIGHT.but(SCORES, "math.exp(min(beta, 20)) * (keys @ q)"), LOOKUP,
+              "Your answer is the one for e to the power of beta. beta itself multiplies the scores.", quotes=first),
+        wrong("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "torch.sigmoid(scores)"), LOOKUP,
+              "Each score went through a sigmoid by itself, so the entries do not compete and their weights do not sum to 1.", quotes=first),
         *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
         wrong("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:

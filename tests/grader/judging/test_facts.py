@@ -192,6 +192,7 @@ def test_what_decides_imports_nothing_that_writes():
         "relation",
         "reckoned",
         "sizes",
+        "changes",
         "supposed",
     }
 

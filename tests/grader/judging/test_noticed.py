@@ -70,10 +70,12 @@ def changed(expression: str) -> str:
         ("Z[:, :-1]", "missing last", 1),
         ("Z[None]", "an axis of 1 too many", 0),
         ("Z.flatten()", "another shape", 0),
+        ("Z.cumsum(1)", "afterward running sum", 1),
+        ("Z + W.shape[-1] ** 0.5", "more by count root", 0),
         ("Z / W.norm(dim=-1, keepdim=True)", "divided by length", 0),
         ("Z * V.abs().amax(dim=1, keepdim=True)", "multiplied by largest size", 1),
-        ("Z * W.shape[-1]", "multiplied by count itself", 0),
-        ("Z / V.shape[-1] ** 0.5", "divided by count root", 0),
+        ("Z * W.shape[-1]", "reckoned", 0),
+        ("Z / V.shape[-1] ** 0.5", "reckoned", 0),
         ("Z[..., None] * (2 - torch.eye(Z.shape[-1], dtype=Z.dtype))", "left over diagonal", 0),
         ("torch.sin(17 * Z).flatten(0, 1)", "axes joined", 0),
         ("torch.sin(17 * Z).prod(1)", "axis gone", 1),
@@ -340,3 +342,32 @@ def test_an_answer_that_draws_is_told_so_where_hidden_checks_alone_fail():
 
 def test_every_fact_of_a_relation_has_words():
     assert set(relation.MEASURES) | {f"count {name}" for name in relation.COUNTS} == set(noticed_words.MEASURED)
+
+
+def test_a_pattern_of_the_second_result_is_said_where_the_first_shows_none():
+    right = catalogue.find("self-attention").right[0].source
+    source = right.replace(
+        "        return weights @ v", "        weights = weights.square()\n        return weights @ v"
+    )
+    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    assert [(fact.kind, fact.part) for fact in verdict.noticed] == [("afterward square", 2)]
+
+
+def test_every_change_of_an_argument_is_said_of_a_class_too():
+    right = catalogue.find("self-attention").right[0].source
+    source = right.replace(
+        "    def forward(self, x):\n", "    def forward(self, x):\n        x = x - x.mean(-1, keepdim=True)\n"
+    )
+    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    assert [fact.kind for fact in verdict.noticed] == ["centered rows"]
+
+
+def test_a_product_with_its_sign_turned_is_said_with_it():
+    found = noticed(catalogue.find("dot"), "def dot(a, b):\n    return -(a * b).sum(-1) / a.shape[-1] ** 0.5\n")
+    assert "turned, divided by count root" in [fact.kind for fact in found]
+
+
+def test_a_stop_where_gradients_are_asked_is_said_as_such():
+    source = "def attend(W, V):\n    V[0, 0, 0] = V[0, 0, 0] + 0\n    return W @ V\n"
+    found = [fact.kind for fact in noticed(ATTEND, source)]
+    assert "stops with gradients" in found and "another gradient" not in found

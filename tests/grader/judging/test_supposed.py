@@ -1,10 +1,14 @@
 """What a wrong result is the right one of, and known mistakes that are made in one setting among others."""
 
+import math
+
 import pytest
+import torch
 
 from autograder import catalogue
-from autograder.judging import noticed_words, supposed
+from autograder.judging import changes, diagnose, noticed_words
 from autograder.judging.diagnose import namespace_of
+from autograder.judging.equal import distance
 from autograder.judging.judge import judge
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
@@ -39,7 +43,12 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "given[0], (torch.as_tensor(given[1]) - 1).clamp(min=1)",
             "1 where that would be less",
         ),
-        ("batch-matmul", "batch_matmul", "given[0], F.normalize(given[1], dim=-1)", "b with its rows"),
+        (
+            "batch-matmul",
+            "batch_matmul",
+            "given[0], F.normalize(given[1], dim=-1)",
+            "b with every row of it brought to length 1",
+        ),
         (
             "first-true",
             "first_true",
@@ -78,6 +87,12 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "a with 0 in its first number",
         ),
         ("temperature", "temperature", "given[0], given[1] and given[1] ** 0.5", "the root of tau in place of tau"),
+        (
+            "temperature",
+            "temperature",
+            "given[0], given[1] if given[1] < 0 else int(given[1])",
+            "tau cut to a whole number",
+        ),
     ],
 )
 def test_what_came_back_is_said_to_be_right_for_a_changed_argument(exercise_id, function, arguments, told):
@@ -185,12 +200,16 @@ def row_normalize(x):
 
 
 def test_a_known_mistake_with_something_done_on_top_is_told_under_grading_too():
-    told = said("scaled-scores", "def scaled_scores(Q, K):\n    return torch.relu(Q @ K.T)\n")
-    assert "Two slips at once" in told and "plain dot products" in told and "Where that number" in told, told
+    told = said("scaled-scores", "def scaled_scores(Q, K):\n    return torch.tanh(Q @ K.T)\n")
+    assert (
+        "Two slips at once" in told
+        and "plain dot products" in told
+        and "Your result is that one, sent through tanh" in told
+    ), told
 
 
 def test_every_supposition_has_words():
-    said_of = set(supposed.CHANGES) | {kind.removesuffix(" beside others") for kind in supposed.BLANKED}
+    said_of = set(changes.CHANGES) | {kind.removesuffix(" beside others") for kind in changes.BLANKED}
     assert said_of < set(noticed_words.AS_IF)
 
 
@@ -218,9 +237,53 @@ def test_the_formula_of_a_plain_number_is_said(old, new, told):
 
 def test_an_argument_left_to_its_default_stops_no_judge():
     source = "def embed(ids, W, scale=True):\n    return (W - W.mean(0))[ids] * (W.shape[1] ** 0.5 if scale else 1)\n"
-    assert "W less the mean of its rows" in said("embed", source)
+    assert "W with the mean of every column taken away from it" in said("embed", source)
 
 
 def test_a_formula_may_compare_two_arguments():
     source = catalogue.find("path-length").right[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
     assert "Where kind is 'recurrent': What comes back is 2 * max(i, j)." in said("path-length", source)
+
+
+TWO_IN_A_CLASS = """
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, d) for d in (d_k, d_k, d_v))
+        self.d_v = d_v
+
+    def forward(self, x):
+        scores = F.relu(self.q(x)) @ F.relu(self.k(x)).mT / self.d_v ** 0.5
+        weights = torch.softmax(scores, dim=-1)
+        return weights @ F.relu(self.v(x)), weights
+"""
+
+
+def test_two_known_mistakes_in_a_class_are_named_under_grading_too():
+    told = said("self-attention", TWO_IN_A_CLASS)
+    assert "made together" in told and "ReLU" in told and "root of d_v" in told, told
+
+
+def test_pairs_are_looked_at_by_how_near_each_mistake_alone_comes():
+    exercise = catalogue.find("self-attention")
+    failed = next(o for o in verdict_on("self-attention", TWO_IN_A_CLASS).outcomes if not o.passed)
+    names = [(first.name, second.name) for _, first, second in diagnose._nearest_first(exercise, failed)]
+    assert len(names) == len(diagnose._pairs(exercise))
+    meant = {"ReLU on the projections", "divided by the root of d_v"}
+    assert next(place for place, pair in enumerate(names) if set(pair) == meant) < len(names) / 10
+
+
+def test_a_distance_is_between_0_and_1():
+    one, far = torch.ones(2, 3), torch.full((2, 3), -5.0)
+    assert distance(one, one) == 0 and distance((one, far), (one, -far)) == 0.5
+    assert distance(one, far) == distance(one, one[0]) == distance(one, None) == distance(one, one * math.nan) == 1
+
+
+def test_a_known_mistake_that_shows_nowhere_is_not_said_to_be_made_beside_another():
+    told = said(
+        "log-softmax",
+        "def log_softmax(x, dim):\n    return torch.tanh(x.log_softmax(dim))\n".replace(
+            "x.log_softmax(dim)", "x - torch.logsumexp(x, dim, keepdim=True)"
+        ),
+    )
+    assert "sent through tanh" in told and "underflowed" not in told, told
