@@ -21,12 +21,13 @@ def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
         return number + by if least is None else max(number + by, least)
 
     def shifted(value: Any) -> Any:
-        if type(value) is int or (type(value) is float and least is None):
+        if isinstance(value, int | float) and type(value) in ((int, float) if least is None else (int,)):
             return one(value)
         if isinstance(value, Tensor) and value.dtype == torch.long:
             return value + by if least is None else (value + by).clamp(min=least)
-        whole = isinstance(value, list) and value and all(type(item) is int for item in value)
-        return [one(item) for item in value] if whole else None
+        if not isinstance(value, list) or not value or any(type(item) is not int for item in value):
+            return None
+        return [one(item) for item in value]
 
     return shifted
 

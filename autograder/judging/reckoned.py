@@ -64,8 +64,9 @@ def _sizes(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Reckoned
         factors.append(factor)
     for place, value in enumerate(pairs[0][2].case.arguments):
         for axis in range(value.ndim) if isinstance(value, Tensor) else ():
-            sizes = [_size(outcome, place, axis) for _, _, outcome in pairs]
-            for power, how in POWERS.items() if None not in sizes and len(set(sizes)) >= FEWEST else ():
+            found = [_size(outcome, place, axis) for _, _, outcome in pairs]
+            sizes = [size for size in found if size is not None]
+            for power, how in POWERS.items() if sizes == found and len(set(sizes)) >= FEWEST else ():
                 if all(math.isclose(size**power, f, rel_tol=1e-3) for size, f in zip(sizes, factors, strict=True)):
                     said = f"Every number is the right one, {how} the size of {{0}} along axis {{1}}."
                     yield Reckoned("reckoned", argument=place, second=axis, how=said)

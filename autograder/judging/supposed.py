@@ -74,7 +74,7 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | No
 
 def _formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
     asked = [outcome for outcome in outcomes if outcome.got is not None]
-    return formula(exercise, asked) if _can_be_asked(exercise, asked) else []
+    return formula(exercise, asked) if not exercise.is_class and _can_be_asked(exercise, asked) else []
 
 
 def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:

@@ -27,7 +27,7 @@ HIDDEN = {
     "shape": "the result has another shape than it should",
     "dtype": "the result has another dtype than its input",
     "type": WRONG_TYPE,
-    "not raised": WRONG_TYPE,
+    "not raised": "a result came back where an error is to be raised",
     "length": "more or fewer items came back than expected",
     "keys": "the dictionary has other keys than expected",
     "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",

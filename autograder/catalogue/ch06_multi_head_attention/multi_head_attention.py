@@ -47,10 +47,10 @@ def projections(d_model: int, h: int, bias: bool = True) -> tuple[Role, ...]:
     )
 
 
-def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype: torch.dtype = torch.float32, **options: bool) -> Case:
+def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32, before: tuple = (), **options: bool) -> Case:
     """A module of drawn weights, scaled so that scores stay near 1, and what is passed to it."""
     weights = {role: normal(g, D, D, dtype=dtype) / D**0.5 for role in ("query", "key", "value", "output")}
-    return Case(arguments, construct=(D, h, *options.values()), weights=weights)
+    return Case(arguments, construct=(D, h, *options.values()), weights=weights, before=before)
 
 
 def itself(g: torch.Generator, B: int, T: int, D: int, h: int, size: float = 1.5, dtype: torch.dtype = torch.float32) -> Case:
@@ -70,7 +70,8 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
-    return made(g, D, h, (1.5 * normal(g, B, T, D),), bias=False)
+    x, mask = 1.5 * normal(g, B, T, D), torch.eye(T, dtype=torch.bool)
+    return made(g, D, h, (x,), before=(x.flip(1), x, mask), bias=False)
 
 
 def masked(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, sizes: Callable[..., tuple[int, ...]]) -> Case:
@@ -165,7 +166,7 @@ EXERCISE = Exercise(
         *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4), precise=far_away),
         hidden("one head", itself, 2, 4, 6, 1, says="`d_model` must be a multiple of `h`"),
         hidden("as many heads as features", itself, 2, 4, 5, 5, says="`d_model` must be a multiple of `h`"),
-        hidden("no bias", no_bias, 2, 3, 8, 2, says="bias: whether the four projections add one"),
+        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2, says="bias: whether the four projections add one"),
         hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk), says="broadcasts to (B, h, Tq, Tk)"),
         hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk), says="broadcasts to (B, h, Tq, Tk)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, says="must not give NaN"),

@@ -99,6 +99,7 @@ EXERCISE = Exercise(
         hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4, says="its ids are 0 to V - 1"),
         hidden("a leak: a faint one", leaking, models.faint, 2, 6, 3, says="by less than 0.0001"),
         hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5, says="every place before t"),
+        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 6, 5, says="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
         hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2, says="Every sentence"),
     ),

@@ -7,7 +7,7 @@ from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, wrong
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import FAR, hidden, normal, second_call, visible
+from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, visible
 
 (AVERAGE,) = sections("average")
 State = dict[str, Tensor]
@@ -138,7 +138,7 @@ EXERCISE = Exercise(
         hidden("one state, of one number each", inputs, 1, 1, 1, says="k: how many, from 1 to len(states)"),
         hidden("all of them", inputs, 3, 3, says="k: how many, from 1 to len(states)"),
         hidden("the same state three times", twice_the_same, says="the mean of the last k"),
-        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, says="computed in float64"),
+        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, also=UNTOUCHED, says="computed in float64"),
         hidden("float16, up to 55,000", half, 5, 4, rtol=2e-3, says="computed in float64"),
         second_call(inputs, 4, 3),
         hidden("a name too many", misfit, "more", says="names or shapes that differ"),
