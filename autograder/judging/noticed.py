@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case
+from autograder.judging.afterward import CHANGES as EACH
 from autograder.judging.equal import equal, near, same
 from autograder.judging.fact import FEWEST, Noticed
 from autograder.judging.failing import about_probes
@@ -183,8 +184,14 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Noticed]:
         if telling and (common := set.intersection(*map(set, telling))):
             first = next(key for key in telling[0] if key in common)
             bearing = sum(first in facts for facts, _ in shown)
+            if telling[0][first].kind.removeprefix("afterward ") in EACH and bearing < sum(map(_varied, pairs)):
+                continue  # what is done to each number shows wherever there are some
             return [replace(telling[0][first], sure=bearing > 1 or telling[0][first].kind in NO_CHANCE)]
     return []
+
+
+def _varied(pair: tuple[Tensor, Tensor, Outcome]) -> bool:
+    return pair[1].unique().numel() >= FEWEST
 
 
 def _tells(expected: Tensor, whole: bool) -> bool:
