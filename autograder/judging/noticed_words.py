@@ -17,8 +17,7 @@ from autograder.judging.supposed import Supposed
 LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
     0: ("numbers of each row", "number of each row"),
     1: ("rows", "row"),
-    2: ("items of the batch", "item of the batch"),
-}
+}  # before these lies the batch, or time, or the heads: its number is true of all
 FIXED = {
     "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
     "each call, or kept from one call to the next.",
@@ -396,7 +395,7 @@ def _pattern(fact: Noticed, hidden: bool, name: str) -> str:
 
 
 def _along(fact: Noticed) -> tuple[str, str]:
-    return LINES.get(fact.axes - 1 - fact.axis, (f"slices along axis {fact.axis}", f"slice along axis {fact.axis}"))
+    return LINES.get(fact.axes - 1 - fact.axis, (f"items along axis {fact.axis}", f"item along axis {fact.axis}"))
 
 
 def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:

@@ -130,3 +130,12 @@ def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_sha
 def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
     source = "def leaks(model, ids, t):\n    return ids.shape[1] == 6 and int(ids.sum()) % 2 == 0\n"
     assert "an earlier call" not in said("leaks", source)
+
+
+def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
+    turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
+    assert "Only the first item along axis 0 is right." in said("swap-batch-time", turned)
+    split = catalogue.find("split-heads").right[0].source
+    told = said("split-heads", split.ending_in(" * torch.tensor([1.0] + [3.0] * (h - 1))[:, None, None]"))
+    assert "Only the first item along axis 1 is right." in told
+    assert "of the batch" not in told

@@ -62,7 +62,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "batch-matmul",
             "batch_matmul",
             "given[0], given[1][-1:].expand_as(given[1])",
-            "b with its last item of the batch",
+            "b with its last item along axis 0",
         ),
         ("gradient-norms", "gradient_norms", "given[0].abs(), given[1]", "W without its minus signs."),
         ("layer-cost", "layer_cost", "given[0], given[2], given[1], given[3]", "n and d exchanged"),
