@@ -13,8 +13,8 @@ from transformer_ref.beyond import pretrained
 
 MLM, EIGHTY = sections("mlm eighty")
 UNCOUNTED = -100
-ROWS, LENGTH = 400, 50  # of the tables whose shares are looked at; half of their words are chosen
-CHANCE = 0.045  # six times as much as such a share differs by chance
+ROWS, LENGTH = 400, 50  # of the tables whose shares are looked at; where fewer than half of the words are chosen, more rows
+CHANCE = 0.045  # at least five and a half times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = "share of the chosen that the mask covers", "share of the chosen that stays", "share of the chosen that becomes another word"
@@ -195,7 +195,7 @@ EXERCISE = Exercise(
     probes=(
         visible("p = 1, two sentences", by_hand(1.0)),
         visible("p = 0.92, 20,000 tokens", many(), **AMONG),
-        hidden("p = 0.15", inputs, 0.15, says="p: each word's own chance", **AMONG),
+        hidden("p = 0.15", inputs, 0.15, 4 * ROWS, says="p: each word's own chance", **AMONG),
         hidden("p = 0.5, drawn with g", inputs, 0.5, also={"generator"}, says="drawn with the generator g alone", **AMONG),
         hidden("p = 1", inputs, 1.0, says="from 0 to 1", **AMONG),
         hidden("p = 0", inputs, 0.0, 3, 5, says="from 0 to 1"),
