@@ -52,12 +52,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("exercises", nargs="*", metavar="EXERCISE", help="try the known answers of these only")
     parser.add_argument("--matrix", action="store_true", help="look, then try all known answers (some minutes)")
+    parser.add_argument(
+        "--draws",
+        type=_draws,
+        default=1,
+        metavar="N",
+        help="try each known answer on N draws of hidden numbers, not on 1",
+    )
+
+
+def _draws(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+    return int(text)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Look at the installation, or try known answers, or both; 1 when something is wrong."""
     if chosen.exercises:
-        return print_matrix(chosen.exercises)
+        return print_matrix(chosen.exercises, chosen.draws)
     findings = []
     for finding in examine(course.find_root()):
         print(finding, flush=True)
@@ -68,7 +81,7 @@ def run(chosen: argparse.Namespace) -> int:
         print("Are known answers judged as they should be? doctor --matrix tries them all.")
         return 1 if wrong else 0
     print()
-    return max(print_matrix([]), 1 if wrong else 0)
+    return max(print_matrix([], chosen.draws), 1 if wrong else 0)
 
 
 def examine(root: Path) -> Iterator[Finding]:

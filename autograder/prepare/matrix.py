@@ -1,7 +1,14 @@
-"""Is every known answer judged as it should be? `python -m autograder doctor --matrix` prints the table."""
+"""Is every known answer judged as it should be? `python -m autograder doctor --matrix` prints the table.
 
+Each submission is asked hidden numbers of its own, so a mistake that fails on one class's numbers might pass on
+another's, and a right answer that is compared with chance, or rounds otherwise, might fail. `--draws` says on how many
+numbers each answer is tried.
+"""
+
+import hashlib
+import hmac
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autograder import catalogue, course
@@ -10,6 +17,7 @@ from autograder.judging import judge as judging
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
+from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
 from autograder.prepare.release import answer_cells
 from autograder.prepare.trial import Trials
@@ -17,7 +25,7 @@ from autograder.prepare.trial import Trials
 
 @dataclass(frozen=True)
 class Row:
-    """How the known answers to one exercise fared."""
+    """How the known answers to one exercise fared. failed, named, passed: how many did so on all draws."""
 
     exercise: Exercise
     solution: float
@@ -28,8 +36,11 @@ class Row:
     complaints: tuple[str, ...]
 
 
-def print_matrix(ids: Sequence[str]) -> int:
-    """Judge the solutions, blanks, misconceptions and variants of the exercises; returns 1 if any is judged wrongly."""
+def print_matrix(ids: Sequence[str], draws: int = 1) -> int:
+    """Judge the solutions, blanks, misconceptions and variants of the exercises; returns 1 if any is judged wrongly.
+
+    draws: on how many hidden numbers each of them is tried.
+    """
     unknown = [name for name in ids if catalogue.find(name) is None]
     if unknown:
         raise course.CourseError(
@@ -42,7 +53,7 @@ def print_matrix(ids: Sequence[str]) -> int:
                 if ids and exercise.id not in ids:
                     continue
                 try:
-                    rows.append(_examine(trials, assignment, exercise))
+                    rows.append(_examine(trials, assignment, exercise, draws))
                 except course.CourseError as trouble:
                     if assignment in catalogue.ASSIGNMENTS:
                         raise
@@ -55,55 +66,62 @@ def print_matrix(ids: Sequence[str]) -> int:
             f"{f'{row.failed} and {row.named} of {known}':>32}{f'{row.passed} of {variants}':>18}"
         )
     complaints += [complaint for row in rows for complaint in row.complaints]
-    print("\n".join(complaints) if complaints else "Every known answer is judged as it should be.")
+    well = "Every known answer is judged as it should be" + (
+        f", on {draws} draws of hidden numbers." if draws > 1 else "."
+    )
+    print("\n".join(complaints) if complaints else well)
     return 1 if complaints else 0
 
 
-def _examine(trials: Trials, assignment: Assignment, exercise: Exercise) -> Row:
+def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: int) -> Row:
     root = course.find_root()
     set_up, secret = course.set_up_cells(root, assignment, exercise), course.secret(root)
+    others = [hmac.new(secret, f"draw {n}".encode(), hashlib.sha256).digest() for n in range(1, draws)]
     done, total = 0, 2 + len(exercise.wrong) + len(exercise.right)
 
-    def judge(source: str):
+    def judge(source: str, draws_from: Sequence[bytes] = (secret, *others)) -> list[Verdict]:
         nonlocal done
         done += 1
         if sys.stderr.isatty():
-            print(
-                f"\r{exercise.id}: {done} of {total} ",
-                end="" if done < total else "\n",
-                file=sys.stderr,
-                flush=True,
-            )
-        if exercise.trained:
-            key = draw_key(secret, assignment.id, exercise.id, [source])
-            return judging.judge(exercise, LocalPeer(namespace_of(source)), key)
-        return trials.judge(exercise, set_up, source, f"{exercise.id}.py", secret)
+            end = "" if done < total else "\n"
+            print(f"\r{exercise.id}: {done} of {total} ", end=end, file=sys.stderr, flush=True)
+        if not exercise.trained:
+            return [trials.judge(exercise, set_up, source, f"{exercise.id}.py", each) for each in draws_from]
+        keys = [draw_key(each, assignment.id, exercise.id, [source]) for each in draws_from]
+        return [judging.judge(exercise, LocalPeer(namespace_of(source)), key) for key in keys]
+
+    def odd(what: str, verdicts: Sequence[Verdict], is_well: Callable[[Verdict], bool]) -> list[str]:
+        """A complaint where not all is well: how the first that is not fared, and how many are not."""
+        wrongly = [verdict for verdict in verdicts if not is_well(verdict)]
+        often = f" (On {len(wrongly)} of {len(verdicts)} draws.)" if len(verdicts) > 1 else ""
+        return [f"{exercise.id}: {what} {_fared(wrongly[0])}{often}"] if wrongly else []
 
     own = answer_cells(root, "solutions", assignment)[exercise.id]
-    solution = judge(exercise.right[0].source if exercise.trained else own)  # its own would have to be trained
-    blank = judge(answer_cells(root, "exercises", assignment)[exercise.id])
-    complaints = (
-        [f"{exercise.id}: the solution earns {solution.points:g}. {explanation(solution)}"]
-        if not solution.passed
-        else []
-    )
-    complaints += [f"{exercise.id}: the blank earns {blank.points:g}."] if blank.points else []
+    solutions = judge(exercise.right[0].source if exercise.trained else own)  # its own would have to be trained
+    blanks = judge(answer_cells(root, "exercises", assignment)[exercise.id], [secret])
+    complaints = odd("the solution", solutions, lambda verdict: verdict.passed)
+    complaints += odd("the blank", blanks, lambda verdict: not verdict.points)
     failed = named = passed = 0
     for known in exercise.wrong:
-        verdict = judge(known.source)
-        found = verdict.misconception.name if verdict.misconception else None
-        failed += not verdict.passed
-        named += found == known.name
-        if verdict.passed or found != known.name:
-            complaints.append(
-                f"{exercise.id}: {known.name!r} {'passes' if verdict.passed else f'is diagnosed as {found!r}'}."
-            )
+        verdicts = judge(known.source)
+        failed += not any(verdict.passed for verdict in verdicts)
+        named += all(_name(verdict) == known.name for verdict in verdicts)
+        complaints += odd(repr(known.name), verdicts, lambda verdict, name=known.name: _name(verdict) == name)
     for variant in exercise.right:
-        verdict = judge(variant.source)
-        passed += verdict.passed
-        complaints += (
-            []
-            if verdict.passed
-            else [f"{exercise.id}: right variant {variant.name!r} earns {verdict.points:g}. {explanation(verdict)}"]
-        )
-    return Row(exercise, solution.points, blank.points, failed, named, passed, tuple(complaints))
+        verdicts = judge(variant.source)
+        passed += all(verdict.passed for verdict in verdicts)
+        complaints += odd(f"right variant {variant.name!r}", verdicts, lambda verdict: verdict.passed)
+    worst, best = min(each.points for each in solutions), max(each.points for each in blanks)
+    return Row(exercise, worst, best, failed, named, passed, tuple(complaints))
+
+
+def _name(verdict: Verdict) -> str | None:
+    return verdict.misconception.name if verdict.misconception else None
+
+
+def _fared(verdict: Verdict) -> str:
+    if verdict.passed:
+        return "passes."
+    if _name(verdict):
+        return f"earns {verdict.points:g} and is diagnosed as {_name(verdict)!r}."
+    return f"earns {verdict.points:g}. {explanation(verdict)}"

@@ -83,6 +83,12 @@ def long_enough(found: list, arguments: Any) -> bool:
     return len(found[0][0]) > 3
 
 
+def an_open_one_scores_more(found: list, arguments: Any) -> bool:
+    """Whether a hypothesis that max_len cut would come first, if it counted."""
+    cut = [score for ids, score in search(*arguments, open_too=True) if ids[-1] != arguments[-1]]
+    return any(score > found[0][1] + 0.05 for score in cut)
+
+
 def best(evidence: Evidence) -> str:
     """The best hypothesis, as it is and as it should be; nothing where others alone are off."""
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
@@ -138,6 +144,8 @@ EXERCISE = Exercise(
         hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough, says="bos, eos: ids, any two", rtol=1e-3),
         hidden("no hypothesis ends", drawn, 2, 3, 0.0, 1, likely_end=-9.0, ended=False,
                says="If none has ended after max_len tokens", rtol=1e-3),
+        hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
+               says="Only those that end in eos count", rtol=1e-3),
         hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0, says="max_len: the most tokens after bos, at least 1", rtol=1e-3),
         hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, says="may be more than V", rtol=1e-3),
         second_call(drawn, 3, 5, 0.6, rtol=1e-3, unlike=long_enough),

@@ -157,7 +157,8 @@ EXERCISE = Exercise(
         hidden("a prompt twice", twice, 3, 3, 6, 4, says=PROMISED),
         hidden("nothing to write", told, 2, 3, 0, 4, says="n: how many tokens are written, 0 or more"),
         hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, also=UNTOUCHED, says="It may come in training mode"),
-        hidden("a vocabulary of three tokens", told, 1, 1, 14, 3, 0, 3, says="An end is not looked for"),
+        # With this context each of the models writes all three, so whichever is taken for an end is met.
+        hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, says="An end is not looked for"),
         second_call(told, 3, 3, 5, 4),
     ),
     wrong=(

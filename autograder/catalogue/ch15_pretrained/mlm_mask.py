@@ -14,7 +14,7 @@ from transformer_ref.beyond import pretrained
 MLM, EIGHTY = sections("mlm eighty")
 UNCOUNTED = -100
 ROWS, LENGTH = 400, 50  # of the tables whose shares are looked at; where fewer than half of the words are chosen, more rows
-CHANCE = 0.045  # at least five and a half times as much as such a share differs by chance
+CHANCE = 0.045  # at least five times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = "share of the chosen that the mask covers", "share of the chosen that stays", "share of the chosen that becomes another word"
@@ -199,8 +199,8 @@ EXERCISE = Exercise(
         hidden("p = 0.5, drawn with g", inputs, 0.5, also={"generator"}, says="drawn with the generator g alone", **AMONG),
         hidden("p = 1", inputs, 1.0, says="from 0 to 1", **AMONG),
         hidden("p = 0", inputs, 0.0, 3, 5, says="from 0 to 1"),
-        hidden("other ids", inputs, 0.5, ROWS, LENGTH, 30, 29, (5, 11, 29), says="any ids", **AMONG),
-        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 30, 7, (3, 0), says="need not be one of them", **AMONG),
+        hidden("other ids", inputs, 0.5, ROWS, LENGTH, 44, 43, (5, 11, 43), says="any ids", **AMONG),
+        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0), says="need not be one of them", **AMONG),
         hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), says="may be empty", **AMONG),
         hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),
         hidden("one sentence", inputs, 0.5, 1, 20_000, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),

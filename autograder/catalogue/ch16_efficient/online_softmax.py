@@ -188,6 +188,7 @@ EXERCISE = Exercise(
         hidden("one block", inputs, 5, (6,), 3, says="at least one block"),
         hidden("one query, one key a block", inputs, 1, (1, 1, 1), 1, says="n varies from block to block"),
         hidden("scores of several hundred", inputs, 4, (5, 2, 3), 6, times=400.0, rtol=1e-3, says="any size"),
+        hidden("scores that grow by hundreds", inputs, 3, (4, 2, 3), 5, slope=200.0, rtol=1e-3, says="any size"),
         hidden("a first block of minus infinity", hidden_keys, True, says="whole blocks of them, the first too"),
         hidden("a later block of minus infinity", hidden_keys, False, says="whole blocks of them, the first too"),
         hidden("queries that see nothing", blind, says="A query without any key gets zeros"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,6 +176,25 @@ def test_an_own_exercise_that_is_not_released_yet_is_a_complaint_of_the_matrix_a
     said = capsys.readouterr().out
     assert "misconceptions: wrong, named" in said
     assert f"row-means: {folder / 'exercises' / WEEK / 'week3.ipynb'} is missing." in said
+
+
+def test_a_mistake_that_passes_on_some_numbers_is_found_when_more_are_drawn(folder, capsys):
+    (folder / "classroom").mkdir()
+    (folder / "classroom" / "secret").write_bytes(b"1" * 32)
+    change(
+        folder,
+        'RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()")',
+        'RIGHT.but("x - means", "x - means * (x[0, 0] > -0.5)")',
+    )
+    assert main(["release", WEEK]) == 0
+    capsys.readouterr()
+    assert main(["doctor", "row-means", "--draws", "12"]) == 1
+    said = capsys.readouterr().out
+    (times,) = re.findall(r"row-means: 'one mean for the whole table' passes. \(On (\d+) of 12 draws.\)", said)
+    assert 0 < int(times) < 12
+    with pytest.raises(SystemExit):
+        main(["doctor", "row-means", "--draws", "0"])
+    assert "--draws: expected a whole number from 1 on, got '0'" in capsys.readouterr().err
 
 
 def test_an_entry_that_changes_is_read_again_in_the_same_process(folder):

@@ -165,3 +165,18 @@ def test_names_in_any_order_and_twice_are_the_same_names():
     result = {"what came back": ["b", "a", "b"], "what learns": ["a", "b"], "other mode": [""]}
     read = catalogue.find("freeze-except").reads(Case((GIVEN, ["a"])), result)
     assert read["what came back"] == ["a", "b"] and read["other mode"] == ["the model itself"]
+
+
+COUNTED = [probe for probe in catalogue.find("mlm-mask").probes if probe.atol == mlm_mask.CHANCE]
+
+
+@pytest.mark.parametrize("probe", COUNTED, ids=lambda probe: probe.name)
+def test_no_share_is_called_wrong_for_what_chance_does_to_it(probe):
+    seen = []
+    for seed in range(40):
+        case = probe.draw(torch.Generator().manual_seed(seed))
+        case.arguments[2].manual_seed(seed)
+        seen.append(mlm_mask.what_happened(case, mlm_mask.mlm_mask(*case.arguments)))
+    for share in (mlm_mask.CHOSEN, mlm_mask.COVERED, mlm_mask.STAYED, mlm_mask.OTHER, mlm_mask.TWINS):
+        between_two = torch.tensor([each[share] for each in seen]).std() * 2**0.5
+        assert 4.5 * between_two < probe.atol, share
