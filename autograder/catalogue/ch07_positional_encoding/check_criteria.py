@@ -101,20 +101,12 @@ def constant(T: int, d: int) -> Tensor:
 
 
 def random_table(seed: int) -> Encoding:
-    """Another table at each call."""
+    """Another table at each call, of which no column ever holds a number twice."""
     generator = torch.Generator().manual_seed(seed)
 
     def fn(T: int, d: int) -> Tensor:
-        return torch.rand(T, d, generator=generator)
-
-    return fn
-
-
-def learned_table(seed: int) -> Encoding:
-    """One table of ten thousand rows, the same at each call."""
-
-    def fn(T: int, d: int) -> Tensor:
-        return torch.rand(10_000, d, generator=torch.Generator().manual_seed(seed))[:T]
+        places = torch.stack([torch.randperm(T, generator=generator) for _ in range(d)], dim=1)
+        return (places + 0.5 * torch.rand(T, d, generator=generator)) / T
 
     return fn
 
