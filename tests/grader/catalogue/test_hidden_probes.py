@@ -7,8 +7,12 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import defaults
+from autograder.catalogue.ch07_positional_encoding.check_criteria import random_table
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.probes import PROMISED
+from autograder.judging.diagnose import namespace_of
+from autograder.judging.judge import draw_key, judge
+from autograder.judging.observe import LocalPeer
 from autograder.prepare.sample_class import ROOT
 
 HIDDEN = [(a, exercise) for a in catalogue.ASSIGNMENTS for exercise in a.exercises if exercise.hidden]
@@ -63,3 +67,31 @@ def test_a_lookup_in_another_order_is_not_blamed_for_the_rounding_of_its_scores(
         ours = lookup.reference["soft_lookup"](q, keys, values, beta)
         theirs = torch.softmax(beta * keys @ q, -1) @ values
         assert torch.allclose(theirs, ours, rtol=probe.rtol, atol=probe.atol), seed
+
+
+def test_scores_of_a_million_may_be_rounded_before_they_are_summed():
+    scores = catalogue.find("scaled-scores")
+    probe = next(each for each in scores.hidden if each.name == "a zero query, and large numbers")
+    for seed in range(10_000):
+        Q, K = probe.draw(torch.Generator().manual_seed(seed)).arguments
+        ours, theirs = scores.reference["scaled_scores"](Q, K), (Q / Q.shape[1] ** 0.5) @ K.T
+        assert torch.allclose(theirs, ours, rtol=probe.rtol, atol=probe.atol), seed
+
+
+def test_a_table_that_is_another_at_each_call_holds_no_number_twice_in_a_column():
+    for seed in range(20):
+        table = random_table(seed)
+        for column in (*table(50, 8).T, *table(10_000, 8).T):
+            assert column.sort().values.diff().min() > 1e-5
+
+
+NEEDS_NUMBERS = {"online-softmax": "the first block's maximum throughout", "generate": "stops at an end"}
+
+
+@pytest.mark.parametrize("exercise", NEEDS_NUMBERS)
+def test_a_mistake_that_needs_certain_numbers_to_show_meets_them_on_every_draw(exercise):
+    entry = catalogue.find(exercise)
+    known = next(each for each in entry.wrong if each.name == NEEDS_NUMBERS[exercise])
+    for draw in range(15):
+        verdict = judge(entry, LocalPeer(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)]))
+        assert verdict.misconception and verdict.misconception.name == known.name, draw
