@@ -109,7 +109,7 @@ EXERCISE = Exercise(
     probes=(
         visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
         visible("one answer is longer than max_len", scripted, (1, 7, 2), 5),
-        hidden("other words, other ids", scripted, (3, 5, 1, 2), 8, bos=7, eos=9, pad=11, says="bos, eos, pad: ids, any three"),
+        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7, says="bos, eos, pad: ids, any three"),
         hidden("one sentence of one word", scripted, (3,), 5, S=1, says=PROMISED),
         hidden("one step only", scripted, (1, 3), 1, says="max_len: the most tokens after bos, at least 1"),
         hidden("the answer of every sentence is cut", scripted, (4, 6, 5), 3, bos=3, eos=0, pad=4,
