@@ -1,8 +1,9 @@
 """Points on a scale: how good a list of texts is decides a share of them."""
 
 import pytest
+import torch
 
-from autograder.catalogue.ch12_capstone import symptoms, translate
+from autograder.catalogue.ch12_capstone import sentences, symptoms, translate
 from autograder.catalogue.exercise import Case, Scale
 from autograder.catalogue.probes import hidden
 from autograder.judging import compare
@@ -45,3 +46,13 @@ def test_a_translation_that_never_ends_costs_no_more_than_a_long_one():
     long, endless = ([topo * times] * 2 for times in (symptoms.READ // len(topo) + 1, 10_000))
     assert translate.measured(wanted, endless) == translate.measured(wanted, long)
     assert symptoms.words(endless[0]) == symptoms.words(long[0])
+
+
+def test_old_lines_are_forgotten_but_not_those_that_everybody_is_asked(monkeypatch):
+    monkeypatch.setattr(sentences, "ITALIAN", {"": ""})
+    first = sentences.unseen(torch.Generator().manual_seed(0))
+    for part in range(25):
+        sentences.note({f"line {part} {n}": "riga" for n in range(1_000)})
+    assert len(sentences.ITALIAN) == sentences.KEPT
+    assert set(first) < set(sentences.ITALIAN)
+    assert "line 24 999" in sentences.ITALIAN and "line 2 0" not in sentences.ITALIAN
