@@ -7,7 +7,7 @@ from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, PAPER
 
 WIDTH, PLOT = 400.0, 200.0  # of the picture; height of the plot alone
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 16.0, 14.0, 48.0  # room around the plot
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 14.0, 48.0  # room around the plot
 LEGEND = 22.0  # of each line below it
 TICKS = 5
 DOTS = 12  # on a line, about
@@ -31,10 +31,10 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
     drawing = Drawing(WIDTH, TOP + PLOT + BOTTOM + LEGEND * len(kept), alt)
     for x in x_ticks:
         drawing.line(*place(x, y_ticks[0]), *place(x, y_ticks[-1]), GRID, width=1)
-        drawing.text(place(x, 0)[0], TOP + PLOT + 14, f"{x:,g}")
+        drawing.text(place(x, 0)[0], TOP + PLOT + 14, _said(x))
     for y in y_ticks:
         drawing.line(*place(x_ticks[0], y), *place(x_ticks[-1], y), GRID, width=1)
-        drawing.text(LEFT - 8, place(0, y)[1], f"{y:,g}", anchor="end")
+        drawing.text(LEFT - 8, place(0, y)[1], _said(y), anchor="end")
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 36, x_label)
     drawing.text(16, TOP + PLOT / 2, y_label, turn=-90)
     for number, (name, points) in enumerate(kept.items()):
@@ -46,6 +46,11 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
                 drawing.circle(x, height, 3.5, PAPER, INK)
         drawing.text(LEFT + 50, y, name, anchor="start")
     return drawing
+
+
+def _said(mark: float) -> str:
+    """Return what stands beside a mark of an axis, with a minus and not a hyphen."""
+    return f"{mark:,g}".replace("-", "−")
 
 
 def ticks(low: float, high: float) -> list[float]:
