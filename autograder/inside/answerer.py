@@ -72,8 +72,11 @@ class Answerer:
                 warnings.simplefilter("ignore")  # a learner's warning is no error
                 # Not a seed that an answer would set itself; torch.manual_seed would walk every device.
                 torch.default_generator.manual_seed(SEED + request.get("seed", 0))
-                with recorder.watching(request.get("forbidden", ()), called):
-                    return actions[request["do"]](**request["with"])
+                forbidden = request.get("forbidden", ())
+                with recorder.watching(forbidden, called):
+                    seen = actions[request["do"]](**request["with"])
+                    # A result may be computed when it is looked at: that too is watched, and nothing is left for later.
+                    return wire.copy(seen) if forbidden else seen
         except KeyboardInterrupt:
             raise
         except BaseException as error:

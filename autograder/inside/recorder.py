@@ -7,6 +7,7 @@ knows nothing, are watched by lending them other code. What an answer computes i
 This runs where the learner's code runs and can be switched off by code that means to; it decides nothing.
 """
 
+import _thread
 import mmap
 import sys
 import threading
@@ -14,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -56,7 +57,12 @@ MEANINGS = {
     "softmax": Meaning(
         functions=("special_softmax",),
         kernels=("_safe_softmax", "_sparse_softmax", "_masked_softmax", "_nested_tensor_softmax_with_shape"),
-        plain=(("torch._refs", "softmax"), ("torch._decomp.decompositions", "_softmax"), ("scipy.special", "softmax")),
+        plain=(
+            ("torch._refs", "softmax"),
+            ("torch._decomp.decompositions", "_softmax"),
+            ("torch.distributions.transforms", "SoftmaxTransform._call"),
+            ("scipy.special", "softmax"),
+        ),
     ),
     "log_softmax": Meaning(
         functions=("special_log_softmax",),
@@ -93,9 +99,10 @@ MEANINGS = {
     "torchtext": Meaning(plain=(("torchtext.data.metrics", "bleu_score"),)),
     "torchmetrics": Meaning(plain=(("torchmetrics.functional.text.bleu", "_bleu_score_compute"),)),
     "layer_norm": Meaning(
-        functions=("native_layer_norm",),
+        # The norm of one group, or of one channel, of a word's numbers is its layer norm.
+        functions=("native_layer_norm", "group_norm", "native_group_norm", "instance_norm"),
         kernels=("_layer_norm", "native_layer_norm", "native_layer_norm_backward"),
-        plain=(("torch._refs", "native_layer_norm"),),
+        plain=(("torch._refs", "native_layer_norm"), ("torch._refs", "native_group_norm")),
     ),
     "TransformerEncoderLayer": Meaning(
         kernels=("_transformer_encoder_layer_fwd",),
@@ -221,6 +228,8 @@ class _Kernels(TorchDispatchMode):
             name = watch.kernels.get(function.name().partition(".")[0])
             if name:
                 watch.note(name)
+        if any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for kind in types):
+            return NotImplemented  # a subclass does it by code of its own, which is seen only outside of this method
         return function(*args, **(kwargs or {}))
 
 
@@ -233,9 +242,30 @@ def _modes() -> tuple[_Functions, _Kernels]:
     return functions, _Kernels(functions)
 
 
+def follow_threads() -> None:
+    """From here on every thread of this process has modes of its own, whenever it begins: one that a cell has started
+    may compute for an answer later. For a process that belongs to one notebook alone."""
+    threading.setprofile(_follow)
+    for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # past the module threading
+        if start := getattr(_thread, name, None):
+            setattr(_thread, name, partial(_started, start))
+
+
+def _started(start: Callable, function: Callable, *arguments: Any, **options: Any) -> Any:
+    def followed(*given: Any, **named: Any) -> Any:
+        _enter_modes()
+        return function(*given, **named)
+
+    return start(followed, *arguments, **options)
+
+
 def _follow(frame: types.FrameType, event: str, argument: Any) -> None:
     """The first thing in a thread that an answer starts: modes hold for one thread only, so it gets its own."""
     sys.setprofile(None)
+    _enter_modes()
+
+
+def _enter_modes() -> None:
     for mode in _modes():
         mode.__enter__()
 

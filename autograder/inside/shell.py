@@ -21,7 +21,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograder.inside import answerer, wire
+from autograder.inside import answerer, recorder, wire
 from autograder.inside.moments import Moments
 
 
@@ -137,6 +137,7 @@ def serve(shell: Shell, connection: socket.socket) -> None:
     channel = wire.Channel(connection)
     error: dict | None = None
     moments = Moments()
+    recorder.follow_threads()
     with contextlib.suppress(EOFError, OSError, wire.WireError):
         channel.send({"ready": True})
         while True:

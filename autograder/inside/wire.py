@@ -235,6 +235,8 @@ class _Encoder:
             return self._collection("tuple" if issubclass(kind, tuple) else "list", items, depth)
         if issubclass(kind, dict):
             return self._collection("dict", iter(list(dict.items(value))), depth)
+        if kind is Opaque:
+            return self._opaque(value.description, value.kind if value.kind in OPAQUE else OPAQUE[0])
         if kind is HandedModel:
             return self._said("value", f"a model in {'training' if value.training else 'evaluation'} mode")
         if (kind.__module__, kind.__qualname__) in RECORDS:

@@ -120,8 +120,19 @@ def _sides(reading: Reading) -> list[Reading]:
     ]
 
 
-def _cells(text: str, depth: int = 0) -> tuple[list[dict], str]:
-    """The cells that a text holds anywhere, and what is to be said about how they were found ("" for a notebook)."""
+class _Room:
+    """How much may still be read again in search of whole cells, of all texts within a file together."""
+
+    def __init__(self) -> None:
+        self.work = WORK
+
+
+def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[dict], str]:
+    """The cells that a text holds anywhere, and what is to be said about how they were found ("" for a notebook).
+
+    room: of the file that the text stands in; None for the file itself.
+    """
+    room = room or _Room()
     try:
         document, end = DECODER.raw_decode(text, len(text) - len(text.lstrip()))
     except (ValueError, RecursionError):
@@ -129,15 +140,15 @@ def _cells(text: str, depth: int = 0) -> tuple[list[dict], str]:
     is_all = not _CELL.search(text, end)
     if is_all and (cells := _listed(document)):
         return cells, ""
-    if is_all and (cells := _found(document, depth)):
+    if is_all and (cells := _found(document, depth, room)):
         return cells, INSIDE
-    cells, failures = _whole_cells(text, depth)
-    if failures and (more := _whole_cells(_repaired(text), depth))[0] and len(more[0]) > len(cells):
+    cells, failures = _whole_cells(text, depth, room)
+    if failures and (more := _whole_cells(_repaired(text), depth, room))[0] and len(more[0]) > len(cells):
         cells, failures = more
     if not cells and depth < DEEPEST:
-        cells = next((cells for inner in _unwrapped(text) if (cells := _cells(inner, depth + 1)[0])), [])
+        cells = next((cells for inner in _unwrapped(text) if (cells := _cells(inner, depth + 1, room)[0])), [])
         failures = 0
-    if len(literal := _literal(text, depth)) > len(cells):
+    if len(literal := _literal(text, depth, room)) > len(cells):
         return literal, INSIDE
     return cells, BROKEN if failures else INSIDE
 
@@ -152,7 +163,7 @@ def _listed(document: Any) -> list[dict]:
     return [cell for each in lists if isinstance(each, list) for cell in each if isinstance(cell, dict)]
 
 
-def _found(value: Any, depth: int) -> list[dict]:
+def _found(value: Any, depth: int, room: _Room) -> list[dict]:
     """The cells that stand somewhere in a decoded value, in their order: in lists, wrappers, texts that are JSON."""
     cells, stack, looks = [], [value], 0
     while stack and looks < MOST_LOOKS:
@@ -167,7 +178,7 @@ def _found(value: Any, depth: int) -> list[dict]:
         elif isinstance(value, list):
             stack += reversed(value)
         elif isinstance(value, str) and depth < DEEPEST and (_CELLISH.search(value) or _BASE64.fullmatch(value)):
-            cells += _cells(value, depth + 1)[0]
+            cells += _cells(value, depth + 1, room)[0]
     return cells
 
 
@@ -177,21 +188,22 @@ def _is_cell(value: dict) -> bool:
     return "cell_type" in value or (value.get("kind") in (1, 2) and isinstance(value.get("value"), str))
 
 
-def _whole_cells(text: str, depth: int) -> tuple[list[dict], int]:
+def _whole_cells(text: str, depth: int, room: _Room) -> tuple[list[dict], int]:
     """The cells that are whole in a file that is not: cut off, damaged in one place; and how many places were."""
-    cells, place, failures, work = [], 0, 0, WORK
-    while (work > 0 or failures < 2) and (found := _OBJECT.search(text, place)):
+    cells, place, failures = [], 0, 0
+    own = room if depth else _Room()  # what stands in it takes nothing from the file itself
+    while (own.work > 0 or failures < 2) and (found := _OBJECT.search(text, place)):
         start = found.start()
         try:
             value, place = DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             read_to = len(text) if error.msg.startswith("Unterminated") else error.pos
-            work -= read_to - start + error.pos // 8  # the error itself counts lines from the beginning
+            own.work -= read_to - start + error.pos // 8  # the error itself counts lines from the beginning
             failures, place = failures + 1, start + 1
         except (ValueError, RecursionError):
-            failures, place, work = failures + 1, start + 1, work - 1_000_000
+            failures, place, own.work = failures + 1, start + 1, own.work - 1_000_000
         else:
-            cells += _found(value, depth)
+            cells += _found(value, depth, room)
     return cells, failures
 
 
@@ -216,13 +228,13 @@ def _unwrapped(text: str) -> Iterator[str]:
             return
 
 
-def _literal(text: str, depth: int) -> list[dict]:
+def _literal(text: str, depth: int, room: _Room) -> list[dict]:
     """The cells of a notebook that was written down in Python's notation."""
     start, end = text.find("{"), text.rfind("}") + 1
     if "'cell_type'" not in text or start < 0 or end - start > LITERAL:
         return []
     try:
-        return _found(ast.literal_eval(text[start:end]), depth)
+        return _found(ast.literal_eval(text[start:end]), depth, room)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return []
 

@@ -8,11 +8,15 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 MOST_BYTES = 64 * 1024 * 1024  # unpacked from one file, whatever is in between included
 MOST_MEMBERS = 2_000
 DEEPEST = 4  # archives in archives
 MEMORY = 256 * 1024 * 1024  # that lzma may want for its dictionary
+MOST_HEADERS = 10 * MOST_MEMBERS  # of a tar, those of folders and of junk included
+LONG_HEADERS = 4_000_000_000  # bytes, squared, of a tar's extended headers: Python searches them in such a time
+_EXTENDED = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 _ENDING = re.compile(r"\.(gz|bz2|xz|lzma|zip|tgz)[\s.]*$", re.IGNORECASE)
 
@@ -22,10 +26,27 @@ class _Room:
 
     def __init__(self) -> None:
         self.bytes, self.members = MOST_BYTES, MOST_MEMBERS
+        self.headers = [LONG_HEADERS]
 
     def take(self, content: bytes) -> bytes:
         self.bytes -= len(content)
         return content
+
+
+def header_within(room: list[int]) -> type[tarfile.TarInfo]:
+    """What reads a tar's headers as long as there is room, which they share: a few thousand bytes could take days, and
+    a size below zero leads back to where it stood. Raises tarfile.ReadError."""
+
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes, encoding: str, errors: str) -> tarfile.TarInfo:
+            header = super().frombuf(buf, encoding, errors)
+            room[0] -= header.size**2 if header.type in _EXTENDED else 0
+            if header.size < 0 or room[0] < 0:
+                raise tarfile.ReadError("a header of an impossible size")
+            return header
+
+    return Header
 
 
 def is_archive(data: bytes) -> bool:
@@ -78,8 +99,9 @@ def _zipped(name: str, data: bytes, room: _Room) -> Iterator[tuple[str, bytes]]:
 
 
 def _tarred(name: str, data: bytes, room: _Room) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-        for info in archive:
+    header = header_within(room.headers)
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", tarinfo=header) as archive:
+        for info in islice(archive, MOST_HEADERS):
             if info.isreg() and not _is_junk(info.name):
                 yield f"{name}/{info.name}", room.take(_read(archive.extractfile(info), room.bytes))
 

@@ -104,7 +104,7 @@ def digest(source: str) -> str:
     """Sixteen letters that differ where code does."""
     try:
         source = ast.dump(ast.parse(source))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         source = source.strip()
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

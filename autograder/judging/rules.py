@@ -18,7 +18,8 @@ from autograder.catalogue.exercise import Assignment, Exercise
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
 ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.mine")  # the second gives what the assignment may import
-# What takes a call out of the recorder's sight. No answer to an exercise has a use for it.
+INSIDE = "autograder.inside"  # what watches and counts where an answer runs
+# What takes a call out of the recorder's sight. No notebook has a use for it, wherever in it.
 SWITCHES = (
     "DisableTorchFunction",
     "_DisableTorchDispatch",
@@ -29,6 +30,12 @@ SWITCHES = (
     "_pop_torch_function_stack",
     "_pop_torch_dispatch_stack",
     "_ExcludeDispatchKeyGuard",
+    "ExcludeDispatchKeyGuard",
+    "_SetExcludeDispatchKeyGuard",
+    "_ForceDispatchKeyGuard",
+    "_dispatch_tls_set_dispatch_key_excluded",
+    "_dispatch_tls_set_dispatch_key_included",
+    "redispatch",
 )
 RUNNERS = ("eval", "exec", "compile", "run_line_magic", "run_cell_magic")
 WRITERS = ("setattr", "update", "__setitem__")
@@ -60,7 +67,10 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     cells: sources of the notebook's code cells, in order. What is no Python, or is beyond the budget, is passed over.
     """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
-    reached = list(_reached(_read(tuple(cells)), exercise.names))
+    statements = _read(tuple(cells))
+    reached = list(_reached(statements, exercise.names))
+    if exercise.forbidden or exercise.stage:  # to patch what watches, an answer need not reach the cell that does it
+        reached += [statement for statement in statements if statement not in reached and _meddles(statement)]
     mentioned = dict.fromkeys(name for statement in reached for name in statement.mentions)
     modules = [name for name in mentioned if name not in SWITCHES and not _within(name, allowed)]
     for name in dict.fromkeys(name for statement in reached for name in statement.dotted):
@@ -76,6 +86,11 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
         "What this notebook may import is in its first code cell."
         for name in dict.fromkeys(modules)
     ]
+
+
+def _meddles(statement: "_Statement") -> bool:
+    """Whether it mentions what switches the recorder off, or what watches an answer."""
+    return any(name in SWITCHES or _within(name, (INSIDE,)) for name in (*statement.mentions, *statement.dotted))
 
 
 def _within(name: str, modules: Sequence[str]) -> bool:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from autograder.intake.unpack import LONG_HEADERS, header_within
+
 MOST_BYTES = 256 << 20  # of one student's work, unpacked
 MOST_FILES = 1_000  # of one student's work
 MOST_ARCHIVES = 20  # of one student's work that are opened
@@ -210,7 +212,8 @@ def _check_directory(path: Path) -> None:
 
 def _students_tar(path: Path) -> Iterator[Entry]:
     with gzip.open(path) if _beginning(path).startswith(_GZIP) else path.open("rb") as file:
-        with tarfile.open(fileobj=_Limited(file), mode="r|", errors="replace") as archive:
+        header = header_within([LONG_HEADERS])
+        with tarfile.open(fileobj=_Limited(file), mode="r|", errors="replace", tarinfo=header) as archive:
             for count, member in enumerate(archive):
                 if count > DIRECTORY_FILES:
                     raise Bounds("it lists too many files")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from autograder import catalogue
-from autograder.inside import shell
+from autograder.inside import recorder, shell
 from autograder.judging import rules
 from autograder.judging.in_notebook import judge_in_notebook
 from autograder.judging.judge import draw_key, judge
@@ -39,6 +39,7 @@ class Notebook:
         cells = (SET_UP, *cells)
 
         def run() -> dict:
+            recorder.follow_threads()  # as the shell does in a sandbox
             self._run(cells)
             peer = LocalPeer(self._shell.user_global_ns)
             findings = rules.findings(cells, exercise, catalogue.assignment_of(exercise))

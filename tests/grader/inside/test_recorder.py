@@ -47,9 +47,25 @@ def table():
     return torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
+class Boxed(torch.Tensor):
+    """A subclass that holds another tensor and computes with it by code of its own."""
+
+    @staticmethod
+    def __new__(cls, held):
+        made = torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+        made.held = held
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        given = [argument.held if isinstance(argument, cls) else argument for argument in args]
+        return function(*given, **(kwargs or {}))
+
+
 HONEST = {
     "gradients": gradient(own),
     "a subclass": lambda: own(table().as_subclass(Marked)),
+    "a subclass with code of its own": lambda: own(Boxed(table())),
     "half precision": lambda: own(table().bfloat16()),
     "vmap": lambda: torch.func.vmap(own)(table()),
     "a derivative": lambda: torch.func.jacrev(own)(table()[0, 0]),
@@ -112,6 +128,27 @@ def test_a_name_without_an_entry_stands_for_the_function_and_the_kernel_that_bea
         "cosine_similarity"
     ]
     assert ran(lambda: torch.ops.aten._log_softmax(table(), -1, False), ["log_softmax"])[1] == ["log_softmax"]
+
+
+def test_a_thread_that_is_older_than_a_question_is_watched_and_computes_the_same(notebook):
+    cells = (
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\npool.submit(int).result()\n",
+        WRITTEN.replace("softmax", "_shares")
+        + "def softmax(x, dim):\n    return pool.submit(_shares, x, dim).result()\n",
+    )
+    judged = notebook.judged("softmax", *cells)
+    assert judged["points"] == judged["of"] and not judged["forbidden"]
+
+
+def test_a_watched_answer_is_said_to_return_what_it_returned():
+    """What does not travel keeps its kind, although it is copied once more before it is sent."""
+    exercise = catalogue.find("softmax")
+    for result in (torch.ones(2).to_sparse(), object(), {1, 2}, torch.ones(2, dtype=torch.complex64)):
+        replies = []
+        for forbidden in ((), LIBRARY_SOFTMAX):
+            subject = Subject(exercise, LocalPeer({"softmax": lambda x, dim, result=result: result}), forbidden)
+            replies.append(subject._ask("call", name="softmax", arguments=(table(), 0))["result"])
+        assert vars(replies[0]) == vars(replies[1])
 
 
 def test_what_the_judge_lends_does_not_count():

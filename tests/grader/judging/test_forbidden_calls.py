@@ -7,6 +7,19 @@ FUSED = "scaled_dot_product_attention"
 VALUES = "torch.eye(K.shape[-2], dtype=K.dtype).expand(K.shape[0], -1, -1)"
 WEIGHTS = "def attention_weights(Q, K):\n    return {}(Q, K, " + VALUES + ")\n"
 SHARES = "def softmax(x, dim):\n    return {}(x, dim)\n"
+LAZY = f"""
+class Lazy(torch.Tensor):
+    @staticmethod
+    def __new__(cls, Q, K):
+        made = torch.Tensor._make_wrapper_subclass(cls, (*Q.shape[:-1], K.shape[-2]), dtype=Q.dtype)
+        made.given = Q.detach(), K.detach()
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        Q, K = args[0].given
+        return F.{FUSED}(Q, K, {VALUES})
+"""
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +167,26 @@ ATTENTION = {
         f"        os.write(w, pickle.dumps(F.{FUSED}(Q, K, {VALUES}).detach().tolist()))\n        os._exit(0)\n"
         "    os.wait()\n    return torch.tensor(pickle.loads(os.read(r, 1 << 20)), dtype=Q.dtype)\n"
     ],
+    "in a pool that is older than the question": [
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\npool.submit(int).result()",
+        f"def attention_weights(Q, K):\n    return pool.submit(F.{FUSED}, Q, K, {VALUES}).result()\n",
+    ],
+    "in a thread without threading": [
+        "import _thread\ndef attention_weights(Q, K):\n    out, done = [], _thread.allocate_lock()\n    done.acquire()\n"
+        f"    def go():\n        out.append(F.{FUSED}(Q, K, {VALUES}))\n        done.release()\n"
+        "    _thread.start_new_thread(go, ())\n    done.acquire()\n    return out[0]\n"
+    ],
+    "when it is sent": [LAZY, "def attention_weights(Q, K):\n    return Lazy(Q, K)\n"],
+    "in a tensor of its own kind": [LAZY, "def attention_weights(Q, K):\n    return Lazy(Q, K).detach()\n"],
+    "with a key left out": [
+        "def attention_weights(Q, K):\n    key = torch._C.DispatchKey.Python\n"
+        f"    with torch._C._SetExcludeDispatchKeyGuard(key, True):\n"
+        f"        return torch.ops.aten._{FUSED}_math(Q, K, {VALUES})[0]\n"
+    ],
+    "with a recorder that another cell has changed": [
+        "import autograder.inside.recorder as r\nr._Watch.note = lambda *a: None\n",
+        WEIGHTS.format(f"F.{FUSED}"),
+    ],
     "under inference mode": [
         f"def attention_weights(Q, K):\n    with torch.inference_mode():\n        g = F.{FUSED}(Q, K, {VALUES})\n    return g.clone()\n"
     ],
@@ -221,6 +254,10 @@ SOFTMAX = {
         "import torch._decomp.decompositions as d",
         "def softmax(x, dim):\n    return d._softmax(x, dim, False)\n",
     ],
+    "a transform of a distribution": [
+        "def softmax(x, dim):\n    t = torch.distributions.transforms.SoftmaxTransform()\n"
+        "    return t(x.transpose(dim, -1)).transpose(dim, -1)\n"
+    ],
     "noise of no size": [
         "def softmax(x, dim):\n    return F.gumbel_softmax(x / 1e-9, tau=1e9, dim=dim)\n",
     ],
@@ -258,6 +295,8 @@ LAYER_NORM = {
     "operator": [NORM.format("torch.ops.aten.native_layer_norm.default(x, g.shape, g, b, eps)[0]")],
     "in Python": ["import torch._refs", NORM.format("torch._refs.native_layer_norm(x, g.shape, g, b, eps)[0]")],
     "module": [NORM.format("nn.LayerNorm(g.shape, eps, elementwise_affine=False)(x) * g + b")],
+    "one group": [NORM.format("F.group_norm(x.reshape(-1, len(g)), 1, g, b, eps).reshape(x.shape)")],
+    "one channel": [NORM.format("F.instance_norm(x.reshape(1, -1, len(g)), eps=eps).reshape(x.shape) * g + b")],
     "another name": ["normed = F.layer_norm", NORM.format("normed(x, g.shape, g, b, eps)")],
 }
 MASKS = """

@@ -76,6 +76,11 @@ def test_comments_and_layout_are_no_change_of_code(chapter):
     assert line(said(), "attention-weights").endswith("8 of 8")
 
 
+@pytest.mark.parametrize("source", ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 50_000], ids=["signs", "points"])
+def test_a_cell_that_python_gives_up_on_is_remembered_by_its_text(source):
+    assert remembered.digest(source) == remembered.digest(source + "\n") != remembered.digest(source + "0")
+
+
 def test_an_answer_that_fails_later_is_no_longer_solved(chapter):
     for points in (8.0, 3.0):
         remembered.note("attention-weights", points, 8.0, cell(WEIGHTS))

@@ -78,6 +78,15 @@ def test_what_switches_the_recorder_off_is_named():
     assert sentence.startswith("_disable_current_modes switches off")
 
 
+@pytest.mark.parametrize(
+    "cell", ["off = torch.utils._python_dispatch._disable_current_modes", "from autograder.inside import recorder as r"]
+)
+def test_what_switches_the_recorder_off_is_named_in_whatever_cell_it_stands(cell):
+    assert len(found(cell, WRITTEN)) == 1
+    exercise = catalogue.find("attend")
+    assert rules.findings([cell, WRITTEN], exercise, ASSIGNMENT) == []  # it forbids nothing
+
+
 def test_where_nothing_is_forbidden_the_recorder_may_be_switched_off():
     exercise = catalogue.find("attend")
     cell = "def attend(W, V):\n    with torch._C.DisableTorchFunction():\n        return W @ V\n"

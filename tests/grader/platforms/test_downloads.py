@@ -304,6 +304,12 @@ def damaged():
     return bytes(whole)
 
 
+def long_headed():
+    first, last = tarfile.TarInfo("x"), tarfile.TarInfo("y")
+    first.type, first.size = tarfile.XHDTYPE, 200 * 512
+    return first.tobuf(tarfile.GNU_FORMAT) + b"1" * first.size + last.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+
+
 def linked(kind):
     member = tarfile.TarInfo("link")
     member.type, member.linkname = kind, "/etc/passwd"
@@ -332,6 +338,7 @@ LEFT = {  # what stays one file, as it was handed in
     "a damaged zip": ("data.zip", damaged()),
     "a tar that breaks off": ("data.tar.gz", tar_bytes({"x": os.urandom(5000)})[:2000]),
     "a tar that is none": ("data.tar", b"no archive"),
+    "a tar with a header that is searched for hours": ("data.tar", None),
     "a document": ("essay.docx", zip_bytes({"word/document.xml": "x"})),
     "a zip bomb": ("data.zip", None),
     "a gzip bomb": ("data.gz", None),
@@ -345,6 +352,7 @@ def large():
         "a zip bomb": bomb(),
         "a gzip bomb": gzip.compress(bytes(archives.MOST_BYTES + 1), 1),
         "too many names": zip_bytes({f"{number:050}": "" for number in range(45_000)}),
+        "a tar with a header that is searched for hours": long_headed(),
     }
 
 
