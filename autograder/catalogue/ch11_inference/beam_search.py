@@ -170,6 +170,8 @@ EXERCISE = Exercise(
         wrong("ranked without the division", RIGHT.without(SORT_END).but(
                   POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
               "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
+        wrong("ranked by the quotient, the sum returned", RIGHT.but("return scored[:k]", "return [(ids, score * (len(ids) - 1) ** alpha) for ids, score in scored[:k]]"), LENGTH,
+              "The order is right, and the scores are sums that nothing divided. A score is the sum divided by the length to the power of alpha."),
         wrong("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
               "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
         wrong("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
@@ -217,6 +219,13 @@ EXERCISE = Exercise(
               "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score."),
         wrong("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
               "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
+        wrong("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
+              "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
+        wrong("every end set aside", RIGHT.but(KEPT, """
+        finished += [one for one in candidates if one[0][-1] == eos]
+        candidates = [one for one in candidates if one[0][-1] != eos]
+        for ids, total in candidates[:k]:"""), FINISHED,
+              "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the k places."),
         wrong("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
               "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
         wrong("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
