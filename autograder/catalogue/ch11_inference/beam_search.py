@@ -170,8 +170,6 @@ EXERCISE = Exercise(
         wrong("ranked without the division", RIGHT.without(SORT_END).but(
                   POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
               "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
-        wrong("ranked by the quotient, the sum returned", RIGHT.but("return scored[:k]", "return [(ids, score * (len(ids) - 1) ** alpha) for ids, score in scored[:k]]"), LENGTH,
-              "The order is right, and the scores are sums that nothing divided. A score is the sum divided by the length to the power of alpha."),
         wrong("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
               "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
         wrong("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,

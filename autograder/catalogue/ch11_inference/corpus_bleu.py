@@ -233,8 +233,6 @@ EXERCISE = Exercise(
               is 0."""),
         wrong("one added to every count", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
               "One was added to every count. That is smoothing; here there is none."),
-        wrong("one added to every count above 0", RIGHT.but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
-              "1 was added to every count. That is smoothing; here there is none."),
         wrong("n-grams as joined text", RIGHT.but("tuple(hyp[i:i + n])", '"".join(map(str, hyp[i:i + n]))').but(
                   "tuple(ref[i:i + n])", '"".join(map(str, ref[i:i + n]))'), CLIPPED,
               "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 are the same to you. Compare them token by token, as tuples."),

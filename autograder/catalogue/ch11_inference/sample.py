@@ -15,7 +15,7 @@ from transformer_ref.decoding.sampling import sampling_probabilities
 SAMPLE, TEMPERATURE, NUCLEUS = sections("sample temperature nucleus")
 SHARES = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # no sum of the first few is near one of the top_p below
 MANY, FEWER = 20_000, 4_000  # draws, of two kinds; a share near a half then differs by 0.007 and 0.016 by chance
-FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])  # of which the same top_p keeps one token more
+FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])  # of which top_p = 0.75 keeps one token more, with tau = 0.5
 CHANCE = {MANY: 0.045, FEWER: 0.1}  # six times as much, which chance never does
 SMALL = 1_000  # with fewer rows, the ids themselves are compared
 
@@ -43,10 +43,10 @@ def how_often(case: Case, result: Any) -> Any:
 
 def draws(
     g: torch.Generator, B: int, tau: float, top_k: int | None = None, top_p: float | None = None,
-    dtype: torch.dtype = torch.float32, far: float = 0.0,
+    dtype: torch.dtype = torch.float32, far: float = 0.0, second: Tensor = SHARES,
 ) -> Case:  # fmt: skip
-    """Rows of two kinds by turns, the second with other shares; far: added to all logits of the second."""
-    kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, FLATTER.double().log()[_order(g)] - 0.5 + far])
+    """Rows of two kinds by turns, with shares of their own; far: added to all logits of the second."""
+    kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, second.double().log()[_order(g)] - 0.5 + far])
     return Case((kinds[torch.arange(B) % 2].to(dtype), tau, top_k, top_p, _generator(g)))
 
 
@@ -137,7 +137,7 @@ EXERCISE = Exercise(
         hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, says="may be more than V", **among(FEWER)),
         hidden("a top_p that the first token crosses", draws, FEWER, 1.0, None, 0.05, says="The token that crosses p stays", **among(FEWER)),
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, says="above 0 and at most 1", **among(FEWER)),
-        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, says="First tau, then top_k, then top_p", **among(FEWER)),
+        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER, says="First tau, then top_k, then top_p", **among(FEWER)),
         hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, says="shares of what top_k has left", **among(FEWER)),
         hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, says=PROMISED, **among(FEWER)),
         hidden("one row, one token kept", nothing_to_draw, says="logits: (B, V)"),

@@ -186,7 +186,7 @@ EXERCISE = Exercise(
         visible("by hand: pairs that stand there again", AGAIN),
         visible("by hand: what training knows", KNOWN),
         visible("by hand: empty lines", EMPTY_LINES),
-        visible("lines of 51 words", inputs, 5, 3, "long-source long-both just just-spaced just-spaced ten long-target long-leak"),
+        visible("lines of 51 words", inputs, 5, 3, "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
         hidden("sound data", inputs, 9, 4, says="dict of four whole numbers"),
         hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target", says="minus the number of different ones"),
         hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", says="in lower case"),
