@@ -16,6 +16,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+import numpy
 import torch
 
 from autograder.inside.handed import HandedModel, Proxy, in_mode, parts_of
@@ -30,6 +31,7 @@ UNREAD = "something that a check cannot read"
 OPAQUE = ("opaque", "layout", "large")  # what stands for a value that does not travel
 ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs beside its text, and at most for a tensor
 RECORDS = {("transformer_ref.config", "ModelConfig")}  # classes whose fields travel: module and name
+NUMPY_PLAIN = (numpy.bool_, numpy.int32, numpy.int64)  # travel as a bool and an int; a float64 is a float by itself
 MAX_DIRECT = 4096  # numbers or items of what is copied without a message
 PATIENCE = 0.1  # seconds between two looks at a peer that has not answered
 
@@ -217,6 +219,8 @@ class _Encoder:
         kind = type(value)
         if value is None or kind is bool:
             return self._said("value", value)
+        if any(kind is plain for plain in NUMPY_PLAIN):
+            return self._said("value", value.item())
         if issubclass(kind, torch.Generator):
             return {"generator": self._tensor(torch.Generator.get_state(value))}
         if issubclass(kind, bytes):

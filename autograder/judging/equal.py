@@ -26,6 +26,8 @@ def same(one: Any, other: Any) -> bool:
     """Whether two values are of one kind and equal, and so is all that they hold."""
     if isinstance(one, (list, tuple)):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     return type(one) is type(other) and equal(one, other)
 
 
@@ -40,7 +42,9 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     simple = (bool, int, float, str)
-    return one == other if isinstance(one, simple) and isinstance(other, simple) else True
+    if not isinstance(one, simple) or not isinstance(other, simple):
+        return True
+    return one == other or (one != one and other != other)  # NaN is what it is
 
 
 def distance(one: Any, other: Any) -> float:

@@ -1,5 +1,7 @@
 """Sentences about an exception that ended a learner's function: what it is about, and where to look."""
 
+import re
+
 import torch
 
 from autograder.catalogue.exercise import Exercise
@@ -8,15 +10,26 @@ from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
 SET_UP = ("torch", "math", "F", "nn", "np")
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
+OF_SIZES = re.compile(
+    r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
+)
+OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
+BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
+NO_SHARE = "A row holds no share above 0: nothing is left to draw."
+WRITTEN = "That line writes into a value that gradients are asked of. Make a new one: x = x + y, and not x += y."
+KINDS = "Numbers of two dtypes meet there. What you make yourself takes the dtype of what came in, such as x.dtype."
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
 TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
     "selected index k out of range": "topk was asked for more than there is along its axis.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
+    "a leaf Variable that requires grad is being used in an in-place operation.": WRITTEN,
+    "a view of a leaf Variable that requires grad is being used in an in-place operation.": WRITTEN,
+    "invalid multinomial distribution (sum of probabilities <= 0)": NO_SHARE,
     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": NUMPY,
 }
 
@@ -50,6 +63,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
     if error.about == ("numpy",):
         return NUMPY
+    if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
+        return KINDS
     if error.source.startswith("raise ") and not isinstance(outcome.expected.result, Raised):
         return "Your own line raised this, where a result is wanted: its condition holds for what the check passed in."
     if met := _shapes_that_met(error):
@@ -66,14 +81,16 @@ def may_be_of_shapes(error: Raised) -> bool:
 
 def _shapes_that_met(error: Raised) -> str:
     """The shapes in the line that stopped, and the rule by which shapes meet there; empty where none are known."""
-    if not may_be_of_shapes(error):
+    if not may_be_of_shapes(error) or (error.type != "IndexError" and not OF_SIZES.search(error.message)):
         return ""
     named = [f"{name} is {shape}" for name, shape in error.shapes]
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     if error.type == "IndexError":
         return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
     product = any(sign in error.source for sign in PRODUCTS)
-    each = len(named) > 1 and any(sign in error.source.replace("->", "") for sign in "+-*/<>")
+    if error.message.startswith("Sizes of tensors must match except in dimension"):
+        return f"{said} What is joined along one axis has equal lengths along all the others."
+    each = len(named) > 1 and BETWEEN.search(error.source.replace("->", ""))
     rules = [
         "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",
         "Under +, -, * and / shapes meet from the right: two lengths must be equal, or one of them 1." if each else "",

@@ -194,6 +194,13 @@ EXERCISE = Exercise(
         wrong("masks the wrong way round", RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
               "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
+        wrong("masks the wrong way round, zeros where none is left", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
+                  "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
+              "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
+        wrong("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
+              "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the first sum left."),
+        wrong("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"), PLACEMENT,
+              "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in pre-norm it is left as it is."),
         wrong("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
               """There are two sub-layers where three are wanted, and one attention where two are: the words said hear each other, and then the
               source. Most often it is the source that is forgotten, so memory plays no part."""),

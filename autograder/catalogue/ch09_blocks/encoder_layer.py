@@ -144,6 +144,16 @@ EXERCISE = Exercise(
               "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
         wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
               "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
+        wrong("norm of what is said", RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
+                  PRE_2, PRE_2.replace("self.drop(", "self.drop(self.norm2(") + ")").but(SEEN_1, "seen = x").but(SEEN_2, "seen = x"), PLACEMENT,
+              "In pre-norm you computed x + norm(f(x)): the norm comes before the sub-layer, x + f(norm(x))."),
+        wrong("one norm in front of both", RIGHT.but(SEEN_2, "seen = seen + 0 * self.norm2(x)"), PLACEMENT,
+              "In pre-norm the feed-forward network reads what attention read. It reads a norm of the x that the first sum left."),
+        wrong("one residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")), RESIDUAL,
+              "In pre-norm the first sum was made with the *normed* x. The sub-layer reads that; the sum is made with x."),
+        wrong("normed once more at the end", RIGHT.but(
+                  "        return x\n", "        return self.norm2(x) if self.norm_first else x\n"), PLACEMENT,
+              "In pre-norm a norm was used once more at the end of the layer. The last sum is left as it is."),
         wrong("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
               "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
@@ -171,6 +181,9 @@ EXERCISE = Exercise(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2, "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
               """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the stream is left
               alone."""),
+        wrong("dropout after the norm", RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
+                  POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
+              "In post-norm dropout was put on the normed sum, so x is dropped with it. It is put on what the sub-layer says, before the sum."),
         wrong("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
                   POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
               "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
@@ -204,6 +217,8 @@ EXERCISE = Exercise(
               "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
         wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
               "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
+        wrong("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
+              "There is a second ReLU, after the second map, so nothing is ever lowered. One stands between the two."),
         wrong("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
               "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
         wrong("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
@@ -214,6 +229,12 @@ EXERCISE = Exercise(
               "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
               "Attention works as one head, whatever h says. Hand h on."),
+        wrong("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
+              "Attention has d / h heads of width h. It has h heads, each d / h wide."),
+        wrong("the batch taken for the words", RIGHT.but(PRE_1, PRE_1.replace("self.attention(seen, seen, mask)",
+                  "self.attention(seen.transpose(0, 1), seen.transpose(0, 1), None).transpose(0, 1)")).but(
+                  POST_1, POST_1.replace("self.attention(x, x, mask)", "self.attention(x.transpose(0, 1), x.transpose(0, 1), None).transpose(0, 1)")), LAYER,
+              "Attention ran over the sentences of the batch. nn.MultiheadAttention takes the words first unless it is told batch_first=True."),
         wrong("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
               "The norms have another eps than 0.00001, which nn.LayerNorm has by itself."),
         wrong("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):

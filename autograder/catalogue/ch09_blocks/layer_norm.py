@@ -92,6 +92,13 @@ EXERCISE = Exercise(
         hidden("one word alone", inputs, 6, says="any number of axes before it"),
     ),
     wrong=(
+        wrong("the mean square as variance", RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True)"), NORM,
+              "The squares of x itself were averaged. The variance is the mean square of x minus its mean."),
+        wrong("the root of the mean distance", RIGHT.but(VARIANCE, "variance = centered.abs().mean(dim=-1, keepdim=True)"), NORM,
+              "The distances from the mean were averaged as they are. Their *squares* are, and then the root is taken."),
+        wrong("4 features written in", RIGHT.but(MEAN, "mean = x.sum(dim=-1, keepdim=True) / 4").but(
+                  VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / 4"), NORM,
+              "You divided by 4, whatever D is. That many features has the example."),
         wrong("divided by D - 1", RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
               """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm divides by D: these are all the
               numbers that the word has, no sample of more. With 4 features you are 13 % too small, with 512 a tenth of a percent, which is why it

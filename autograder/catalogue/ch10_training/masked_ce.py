@@ -107,6 +107,8 @@ EXERCISE = Exercise(
                                                         for a in inputs(g, 2, 5, 6, 2).arguments)), says=PROMISED),
     ),
     wrong=(
+        wrong("scores of pads made 0", RIGHT.but(LOG_P, "torch.log_softmax(logits * real[..., None], dim=-1)").but(" * real).sum()", ").sum()"), AVERAGE,
+              "The scores at the pads were made 0, and then cost ln V each. It is the *costs* that do not count there."),
         wrong("pads counted", RIGHT.but(REAL, "torch.ones_like(labels, dtype=torch.bool)"), AVERAGE,
               """It looks good because the pads count as words: a pad after a pad is trivial to guess, so the more padding, the
               better the loss. Only real tokens count, in the sum and in what it is divided by.""", quotes=the_number),

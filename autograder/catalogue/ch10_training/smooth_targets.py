@@ -137,6 +137,13 @@ EXERCISE = Exercise(
                       return targets * (labels != pad)[..., None]
               """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1 - eps. The V - 2 *others* share
               eps.""", quotes=first_row),
+        wrong("eps over all V, the label with its share, the pad with none", RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
+              "eps was shared among all V, the label too, as PyTorch's label_smoothing does. The label has exactly 1 - eps, the V - 2 others share eps.",
+              quotes=first_row),
+        wrong("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
+              "The label got a share of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
+        wrong("1 - eps at labels that are pads", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
+              "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row is all 0."),
         wrong("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
               "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get is taken from the label.",
               quotes=first_sum),

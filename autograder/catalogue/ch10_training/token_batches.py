@@ -203,7 +203,7 @@ EXERCISE = Exercise(
               """The *words* of a batch were counted, and the sentences taken as they came. A batch is a rectangle as wide as its longest sentence:
               count cells, pads too, and put sentences of similar length together.""", quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit)),
         wrong("width of the newest, unsorted", RIGHT.but(ORDER, "range(len(lengths))"), BATCHES,
-              """The newest sentence was taken for the longest. That is so in sorted order only: among unsorted ones the longest stands
+              """The newest sentence was taken for the longest. That is so in rising order only: elsewhere the longest stands
               anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
         wrong("the limit tested too late", RIGHT.but("(len(batch) + 1)", "len(batch)"), BATCHES,
               "The batch was measured without the sentence that is about to enter, so it overflows by one. Count it too.", quotes=cells, shows=all_beyond(lambda batch, limit: max(batch[:-1]) * (len(batch) - 1) <= limit)),

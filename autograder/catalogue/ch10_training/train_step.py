@@ -182,6 +182,11 @@ EXERCISE = Exercise(
               "The absolute numbers were added up, which is another norm. The total norm is the root of the sum of the squares.", quotes=norms),
         wrong("the largest number limited", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", 'clip, norm_type=float("inf"))')), CLIP,
               "The largest number of all gradients was brought down to clip. The total norm is the root of the sum of the squares.", quotes=norms),
+        wrong("the square of the norm", RIGHT.but(CLIPPED, """
+    squares = sum(float(p.grad.pow(2).sum()) for p in model.parameters())
+    for p in model.parameters():
+        p.grad.mul_(min(1.0, clip / squares))"""), CLIP,
+              "The sum of the squares was taken for the norm. The total norm is its root."),
         wrong("clip 1 written in", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", "1.0)")), CLIP,
               "The gradients were clipped at 1 whatever clip is. It is the fifth argument.", quotes=norms),
         wrong("in evaluation mode", RIGHT.but(TRAIN, "model.eval()"), STEP,
@@ -236,6 +241,8 @@ EXERCISE = Exercise(
                   return {"loss": loss.item()}
               """), STEP, """The loss was computed once more after the step. It costs another pass through the model; the one that the step was taken for is
               wanted.""", quotes=losses),
+        wrong("the perplexity", RIGHT.but("loss.item()", "math.exp(loss.item())"), STEP,
+              "This is e to the power of the loss, the perplexity. The loss itself is wanted.", quotes=losses),
         wrong("rounded", RIGHT.but("loss.item()", "round(loss.item(), 2)"), STEP, "The loss was rounded. Return it as it is.", quotes=losses),
         wrong("moved by hand", RIGHT.but(MOVE, """
                   with torch.no_grad():

@@ -217,6 +217,13 @@ EXERCISE = Exercise(
               "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score."),
         wrong("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
               "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
+        wrong("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
+              "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
+        wrong("every end set aside", RIGHT.but(KEPT, """
+        finished += [one for one in candidates if one[0][-1] == eos]
+        candidates = [one for one in candidates if one[0][-1] != eos]
+        for ids, total in candidates[:k]:"""), FINISHED,
+              "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the k places."),
         wrong("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
               "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
         wrong("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,

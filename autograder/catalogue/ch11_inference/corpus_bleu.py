@@ -54,16 +54,17 @@ def corpus(g: torch.Generator, pairs: int, longer: int, numbers: bool = False) -
         hyp = hyp[:longer] if longer < 0 else hyp + hyp[:1] * longer
         hyps.append(hyp)
         refs.append(ref)
-    if numbers:  # tokens may be ids
+    if numbers:  # tokens may be ids, of which 1 12 and 11 2 are written with the same digits
         hyps, refs = ([[WORDS.index(word) for word in line] for line in one] for one in (hyps, refs))
+        hyps, refs = [*hyps, [1, 12, 111, 2]], [*refs, [11, 2, 111, 2]]
     return Case((hyps, refs))
 
 
 def some_short(g: torch.Generator) -> Case:
     """Some translations have fewer than four words, one is far too long, and one shares no word with its reference."""
     hyps, refs = corpus(g, 5, 0).arguments
-    hyps += lines("the mat", "home", "the the the the the the the the", "fast dog ran")
-    refs += lines("the mat sat", "a dog ran home", "the cat sat on", "on the mat")
+    hyps += lines("the mat", "home", "the the the the the the the the", "fast dog ran", "The Mat")
+    refs += lines("the mat sat", "a dog ran home", "the cat sat on", "on the mat", "the mat")
     return Case((hyps, refs))
 
 
@@ -232,6 +233,12 @@ EXERCISE = Exercise(
               is 0."""),
         wrong("one added to every count", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
               "One was added to every count. That is smoothing; here there is none."),
+        wrong("n-grams as joined text", RIGHT.but("tuple(hyp[i:i + n])", '"".join(map(str, hyp[i:i + n]))').but(
+                  "tuple(ref[i:i + n])", '"".join(map(str, ref[i:i + n]))'), CLIPPED,
+              "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 are the same to you. Compare them token by token, as tuples."),
+        wrong("capitals taken for small letters", RIGHT.beginning_with(
+                  "hyps, refs = ([[str(word).lower() for word in line] for line in side] for side in (hyps, refs))"), CLIPPED,
+              "*The* was taken for *the*. These are two tokens, and a token agrees with itself alone."),
         wrong("references and translations exchanged", RIGHT.but("zip(hyps, refs):", "zip(refs, hyps):").but("for hyp in hyps)", "for hyp in refs)").but(
                   "for ref in refs)", "for ref in hyps)"), BLEU,
               "Translations and references are exchanged: the first argument holds the translations."),

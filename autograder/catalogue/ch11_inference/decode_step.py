@@ -209,6 +209,14 @@ EXERCISE = Exercise(
         wrong("the last layer's cache for all", RIGHT.but(
                   "return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], [grown[-1]] * len(grown)"), CACHE,
               "The cache that came back has one layer's keys and values for all layers. Each layer has its own."),
+        wrong("the first layer alone", RIGHT.but(GROWN, "grown.append((K, V, cross))\n        break"), CACHE,
+              "Only the first layer was run. The loop ends after the last one."),
+        wrong("x added to what is mixed", RIGHT.but(REST, "x = layer.rest(x, x + mixed, cross)"), CACHE,
+              "x was added to the mixed values. layer.rest adds it by itself."),
+        wrong("rest called the other way round", RIGHT.but(REST, "x = layer.rest(mixed, x, cross)"), CACHE,
+              "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
+        wrong("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), CACHE,
+              "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are turned, by transpose."),
         wrong("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
                   "model.head(x)", "model.head(x_last)"), CACHE,
               "Each layer was given the embedding. A layer works on what the one before it has made."),

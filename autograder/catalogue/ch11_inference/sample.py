@@ -15,6 +15,7 @@ from transformer_ref.decoding.sampling import sampling_probabilities
 SAMPLE, TEMPERATURE, NUCLEUS = sections("sample temperature nucleus")
 SHARES = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # no sum of the first few is near one of the top_p below
 MANY, FEWER = 20_000, 4_000  # draws, of two kinds; a share near a half then differs by 0.007 and 0.016 by chance
+FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])  # of which top_p = 0.75 keeps one token more, with tau = 0.5
 CHANCE = {MANY: 0.045, FEWER: 0.1}  # six times as much, which chance never does
 SMALL = 1_000  # with fewer rows, the ids themselves are compared
 
@@ -42,10 +43,10 @@ def how_often(case: Case, result: Any) -> Any:
 
 def draws(
     g: torch.Generator, B: int, tau: float, top_k: int | None = None, top_p: float | None = None,
-    dtype: torch.dtype = torch.float32, far: float = 0.0,
+    dtype: torch.dtype = torch.float32, far: float = 0.0, second: Tensor = SHARES,
 ) -> Case:  # fmt: skip
-    """Rows of two kinds by turns, with the same shares for other tokens; far: added to all logits of the second."""
-    kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, SHARES.double().log()[_order(g)] - 0.5 + far])
+    """Rows of two kinds by turns, with shares of their own; far: added to all logits of the second."""
+    kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, second.double().log()[_order(g)] - 0.5 + far])
     return Case((kinds[torch.arange(B) % 2].to(dtype), tau, top_k, top_p, _generator(g)))
 
 
@@ -80,10 +81,12 @@ def one_token(g: torch.Generator) -> Case:
     return Case((torch.randn(3, 1, generator=g), 0.7, 2, 0.9, _generator(g)))
 
 
-def first_kind(evidence: Evidence) -> str:
-    """The shares of the first kind of row, as they are and as they should be."""
-    got, wanted = evidence.got[0][0], evidence.expected[0][0]
-    return f"In {len(evidence.arguments[0]):,} draws the first kind of row gave shares {row(got)}; {row(wanted)} would be right."
+def worst_kind(evidence: Evidence) -> str:
+    """The shares of the kind of row that is furthest from right, as they are and as they should be."""
+    got, wanted = evidence.got[0], evidence.expected[0]
+    kind = int((got - wanted).abs().amax(dim=1).argmax())
+    which = ("first", "second")[kind]
+    return f"In {len(evidence.arguments[0]):,} draws the {which} kind of row gave shares {row(got[kind])}; {row(wanted[kind])} would be right."
 
 
 RIGHT = answer("""
@@ -122,7 +125,7 @@ def among(rows: int) -> dict:
 
 EXERCISE = Exercise(
     id="sample", number="11.2", difficulty=3, minutes=35, visible_points=1, hidden_points=5,
-    reference=sample, reads=how_often, section=SAMPLE, quotes=first_kind, seconds=40.0,
+    reference=sample, reads=how_often, section=SAMPLE, quotes=worst_kind, seconds=40.0,
     probes=(
         visible("20,000 draws, top_p = 0.55", in_order(), **among(MANY)),
         visible("tau = 0.5", draws, FEWER, 0.5, **among(FEWER)),
@@ -134,7 +137,7 @@ EXERCISE = Exercise(
         hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, says="may be more than V", **among(FEWER)),
         hidden("a top_p that the first token crosses", draws, FEWER, 1.0, None, 0.05, says="The token that crosses p stays", **among(FEWER)),
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, says="above 0 and at most 1", **among(FEWER)),
-        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, says="First tau, then top_k, then top_p", **among(FEWER)),
+        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER, says="First tau, then top_k, then top_p", **among(FEWER)),
         hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, says="shares of what top_k has left", **among(FEWER)),
         hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, says=PROMISED, **among(FEWER)),
         hidden("one row, one token kept", nothing_to_draw, says="logits: (B, V)"),
@@ -191,7 +194,8 @@ EXERCISE = Exercise(
         wrong("tau = 0 divides", RIGHT.but(ZERO, "if False:"), TEMPERATURE,
               "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
         wrong("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"), TEMPERATURE,
-              """With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything.""",
+              """With tau = 0 you draw all the same, as if tau were another number (`tau or 1` takes 0 for nothing). 0 is a temperature: the
+              likeliest token takes everything.""",
               shows=lambda evidence: evidence.arguments[1] == 0),
         wrong("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
               "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share."),
@@ -226,6 +230,8 @@ EXERCISE = Exercise(
         wrong("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but(
                   "logits < weakest", "logits > weakest"), NUCLEUS,
               "The k *un*likeliest tokens were kept."),
+        wrong("top_p by the first row", RIGHT.but("masked_fill(before >= top_p", "masked_fill((before >= top_p)[:1]"), NUCLEUS,
+              "How many tokens row 0 keeps was taken for all rows. Each row reaches p with as many as it needs."),
         wrong("top_k by the first row", RIGHT.but("values[:, -1:]", "values[:1, -1:]"), NUCLEUS,
               "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
         wrong("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,

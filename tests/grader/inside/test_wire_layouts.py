@@ -253,6 +253,8 @@ VALUES = {
     "a default dict": (lambda: defaultdict(int, a=1), {"a": 1}),
     "an enumeration": (lambda: Color.RED, 3),
     "a text that lies": (lambda: Name("itself"), "itself"),
+    "a NumPy bool": (lambda: numpy.bool_(True), True),
+    "a NumPy int64": (lambda: numpy.int64(7), 7),
     "a NumPy float64": (lambda: numpy.float64(0.25), 0.25),
     "infinity": (lambda: -math.inf, -math.inf),
     "half a pair": (lambda: "a\ud800", "a?"),

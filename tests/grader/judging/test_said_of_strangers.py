@@ -139,3 +139,70 @@ def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or
     told = said("split-heads", split.ending_in(" * torch.tensor([1.0] + [3.0] * (h - 1))[:, None, None]"))
     assert "Only the first item along axis 1 is right." in told
     assert "of the batch" not in told
+
+
+def test_an_error_that_is_not_of_sizes_is_not_asked_for_its_lengths() -> None:
+    kinds = RIGHT.but("return self.narrow(", "return self.narrow.double()(")
+    told = said("encoder-layer", kinds)
+    assert "Numbers of two dtypes meet there." in told and "Which of these lengths" not in told
+    changed = RIGHT.but(POST, "x").but("x = self.norm1(x + self.drop(x))", "x += self.drop(self.attention(x, x, mask))")
+    told = said("encoder-layer", changed)
+    assert "Which of these lengths" not in told
+
+
+def test_a_dictionary_of_another_kind_of_values_is_not_said_to_be_the_right_one_reversed() -> None:
+    right = catalogue.find("export-attention").right[0].source
+    listed = right.but(
+        '"encoder": encoder, "decoder": decoder, "cross": cross',
+        '"encoder": encoder.tolist(), "decoder": decoder.tolist(), "cross": cross.tolist()',
+    )
+    assert "opposite order" not in said("export-attention", listed)
+
+
+def test_infinity_for_all_numbers_is_not_said_to_ignore_them() -> None:
+    source = """
+def masked_ce(logits, labels, pad):
+    cost = -torch.log(torch.softmax(logits, -1)).gather(-1, labels[..., None])[..., 0]
+    keep = labels != pad
+    return torch.where(keep, cost, torch.zeros_like(cost)).sum() / keep.sum().clamp(min=1)
+"""
+    exercise = catalogue.find("masked-ce")
+    for key in (b"key", b"another"):
+        verdict = judge(exercise, LocalPeer(namespace_of(source)), key, disclosed=True)
+        told = " ".join(explanation(verdict).split())
+        assert "Infinity came back" in told and "does not depend" not in told
+
+
+def test_a_place_that_numpy_found_is_a_place() -> None:
+    source = """
+import numpy
+
+def token_batches(lengths, max_tokens):
+    if max(lengths) > max_tokens:
+        raise ValueError(f"sentence {lengths.index(max(lengths))} is too long")
+    batches, now = [], []
+    for place in numpy.argsort(lengths):
+        if (len(now) + 1) * lengths[place] > max_tokens:
+            batches.append(now)
+            now = []
+        now.append(place)
+    return [*batches, now]
+"""
+    assert said("token-batches", source) == ""
+
+
+def test_numbers_that_are_none_are_not_said_to_be_drawn_anew() -> None:
+    right = catalogue.find("beam-search").right[0].source
+    told = said("beam-search", right.but("total + log_p", "total * log_p"))
+    assert told and "Two calls" not in told
+
+
+def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None:
+    right = catalogue.find("decode-step").right[0].source
+    source = right.but("torch.cat([K, layer.key(x)], dim=1)", "torch.cat([K, layer.key(x)], dim=-1)")
+    name, namespace = "<another cell>", dict(namespace_of(""))
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    exec(compile(source, name, "exec"), namespace)
+    told = " ".join(explanation(judge(catalogue.find("decode-step"), LocalPeer(namespace), b"key")).split())
+    assert "What is joined along one axis has equal lengths along all the others." in told
+    assert "shapes meet from the right" not in told
