@@ -8,6 +8,7 @@ width a feed-forward network; vectors that are no bias are norms. Inside an atte
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import torch
 
@@ -168,10 +169,16 @@ class _Reader:
         vectors = [name for name in self._order if len(self._shape(name)) == 1]
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
         free = [name for name in vectors if name not in self._seen.ones]
+        # A shift follows its scale, whatever it is called: b1 after g1 is no bias of a W1 that comes much later.
+        shifts = {
+            name
+            for scale, name in pairwise(self._order)
+            if scale in self._seen.ones and self._shape(scale) == self._shape(name)
+        }
         found: dict[str, str] = {}
-        for fits in (slots.by_module, slots.by_key):
+        for fits, may_be in ((slots.by_module, free), (slots.by_key, [name for name in free if name not in shifts])):
             for matrix in matrices:
-                for vector in free:
+                for vector in may_be:
                     if matrix not in found and vector not in found.values() and fits(matrix, vector):
                         if self._may_be_added(matrix, vector):
                             found[matrix] = vector

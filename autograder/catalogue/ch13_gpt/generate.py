@@ -10,6 +10,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
+from autograder.inside.streams import Teller
 from transformer_ref.beyond import gpt
 
 GENERATE, WINDOW = sections("generate window")
@@ -17,6 +18,8 @@ MANY = 5_000  # rows that are counted
 CHANCE = {"rtol": 0.0, "atol": 0.07}  # 2,500 rows of a kind: two shares near a half differ by 0.014 by chance, and never by five times as much
 ONE, TWO = "share of each next token, after the first prompt", "after the second prompt"
 PAIRS = "share of each pair of next tokens, after the first prompt"
+COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
+NEVER = "likely tokens that never came"
 LEFT = "the model was left in another mode than it came in"
 
 
@@ -45,9 +48,18 @@ def what_was_written(case: Case, result: Any) -> Any:
     told = {}
     for kind, name in enumerate((ONE, TWO)):
         told[name] = _shares(ids[kind::2, prompt.shape[1]], V)
+    told[NEVER] = _never(case, told)
     if n > 1:
         told[PAIRS] = _shares(ids[::2, prompt.shape[1]] * V + ids[::2, prompt.shape[1] + 1], V * V)
     return told
+
+
+def _never(case: Case, told: dict[str, Tensor]) -> int:
+    """How many tokens with a share of more than COMMON came in no row: as where only the likeliest few are drawn from."""
+    given, prompt, _, context, tau, _ = case.arguments
+    model = Teller(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
+    shares = torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
+    return sum(int(((shares[kind] > COMMON) & (told[name] == 0)).sum()) for kind, name in enumerate((ONE, TWO)))
 
 
 def _shares(tokens: Tensor, kinds: int) -> Tensor:
@@ -112,6 +124,11 @@ def first_shares(evidence: Evidence) -> str:
     return f"After the first prompt the next tokens 0, 1, 2 and so on came with the shares {got}; {wanted} would be right."
 
 
+def lacking(evidence: Evidence) -> bool:
+    """Whether likely tokens never came, and others by turns."""
+    return isinstance(evidence.got, dict) and evidence.got[NEVER] > 0 and float(evidence.got[ONE].max()) < 0.95
+
+
 def always_one(evidence: Evidence) -> bool:
     """Whether one token took everything, in every kind of row."""
     shares = [share for name, share in evidence.got.items() if name in (ONE, TWO)] if isinstance(evidence.got, dict) else []
@@ -155,7 +172,7 @@ EXERCISE = Exercise(
         hidden("a context of one token", told, 3, 2, 4, 1, says="context: at least 1"),
         hidden("one prompt of one token", told, 1, 1, 6, 3, says=PROMISED),
         hidden("a prompt twice", twice, 3, 3, 6, 4, says=PROMISED),
-        hidden("nothing to write", told, 2, 3, 0, 4, says="n: how many tokens are written, 0 or more"),
+        hidden("nothing to write", told, 2, 3, 0, 4, 0, 11, True, says="n: how many tokens are written, 0 or more"),
         hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, also=UNTOUCHED, says="It may come in training mode"),
         # With this context each of the models writes all three, so whichever is taken for an end is met.
         hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, says="An end is not looked for"),
@@ -172,6 +189,9 @@ EXERCISE = Exercise(
               "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them."),
         wrong("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
               "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds k tokens."),
+        wrong("counted from the front", RIGHT.but("-context:", "ids.shape[1] - context:"), WINDOW,
+              """While the text is shorter than the context, the place at which you begin is below 0, and such an index counts from the end: the
+              model is shown too little. It begins at 0 at the least."""),
         wrong("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
               "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is cropped; the text keeps growing."),
         wrong("the last tokens returned", RIGHT.but("return ids", "return ids[:, -context:]"), WINDOW,
@@ -185,6 +205,11 @@ EXERCISE = Exercise(
               "In every step the model is shown the prompt alone, so it says the same token again. It has to read what it has written itself."),
         wrong("only the last token shown", RIGHT.but("ids[:, -context:]", "ids[:, -1:]"), GENERATE,
               "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as far as the context reaches."),
+        wrong("the prompt, then only the last token", RIGHT.but(SEEN, "seen = ids[:, -context:] if step == 0 else ids[:, -1:]"), GENERATE,
+              """After the first step the model is shown only the last token, as if it had a cache. It remembers nothing between calls: show it the
+              text so far."""),
+        wrong("pads in front", RIGHT.but(SEEN, "seen = F.pad(ids, (max(context - ids.shape[1], 0), 0))[:, -context:]"), GENERATE,
+              "You filled the text up to the context with zeros. A 0 is a token as others are: the model is shown as many as there are."),
         wrong("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but(
                   "ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
               """The prompt is not shown to the model any more, but for its last token. It remembers nothing between calls: show it prompt and answer
@@ -227,6 +252,8 @@ EXERCISE = Exercise(
               alike.)""", quotes=first_shares),
         wrong("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE,
               "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
+        wrong("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"), GENERATE,
+              "A softmax was made of a softmax, which evens the shares out. tau divides the logits as they are; one softmax follows.", quotes=first_shares),
         wrong("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
               "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.", quotes=first_shares),
         wrong("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
@@ -235,6 +262,9 @@ EXERCISE = Exercise(
         wrong("softmax over the batch", RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
               """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other prompts. It runs over the
               vocabulary, the last axis.""", quotes=first_shares),
+        wrong("the likeliest few alone", RIGHT.but(SHARES, "least = logits.topk(3, dim=-1).values[:, -1:] if logits.shape[-1] > 3 else logits\n"
+                  "            shares = torch.softmax(logits.masked_fill(logits < least, float('-inf')) / tau, dim=-1)"), GENERATE,
+              "Some tokens never come, as where only the likeliest few are drawn from. Every token has its share.", quotes=first_shares, shows=lacking),
         wrong("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"), GENERATE,
               """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the logits *before* tau divides them
               makes them nearly alike too: tau divides the logits as they are.)""", quotes=first_shares),
@@ -246,6 +276,8 @@ EXERCISE = Exercise(
               by giving you the same g: draw from it."""),
         wrong("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"), GENERATE,
               "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
+        wrong("one seed in every step", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
+              "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and leave its seed alone."),
         wrong("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
               """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other tokens than
               it knows. Evaluation mode first."""),
@@ -253,6 +285,9 @@ EXERCISE = Exercise(
               "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
         wrong("always put in training mode", RIGHT.but(MODE, "model.train()"), GENERATE,
               "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came, whatever that was."),
+        wrong("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"), GENERATE,
+              """On one of the ways through your code the model is left in another mode than it came in, as by a return before its mode is set
+              back. It goes back in the mode in which it came, whatever is asked.""", quotes=None, shows=lambda evidence: evidence.got == LEFT),
         wrong("lists instead of a tensor", RIGHT.but("return ids", "return ids.tolist()"), GENERATE,
               "A list came back. One tensor of ids is wanted, (B, T0 + n)."),
         wrong("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids", "return ids.float()"), GENERATE,

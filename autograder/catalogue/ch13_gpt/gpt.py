@@ -159,6 +159,9 @@ EXERCISE = Exercise(
               "Your positions count backwards, so a token's position changes with every token that comes. The first token stands at place 0."),
         wrong("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
               "All tokens got the position of the first one, so their order is lost."),
+        wrong("positions counted along the batch", RIGHT.but("self.places(torch.arange(T))",
+                  "self.places(torch.arange(len(ids)) % self.max_length)[:, None]"), MODEL,
+              "All tokens of a text got one position, which says its place in the *batch*. Positions are counted along the text, axis 1."),
         wrong("positions looked up by the ids", RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
               "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, 1, 2 and so on."),
         wrong("tokens times the root of d_model", RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
@@ -168,8 +171,8 @@ EXERCISE = Exercise(
               """The scores were divided by the root of d_model, as some models with a tied head do. Here they are the products with the table as they
               are."""),
         wrong("no last norm", RIGHT.without(NORMED), MODEL,
-              """The last norm is missing: each block normalizes what it reads and not what it writes, so the stream has grown when the head meets it.
-              One norm stands between the last block and the head."""),
+              """The last norm is missing, was never used, or has no scale and shift to learn: each block normalizes what it reads and not what it
+              writes, so the stream has grown when the head meets it. One norm stands between the last block and the head."""),
         wrong("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
               "The model's own norm stands before the blocks. It belongs after the last one, between the stream and the head."),
         wrong("a norm after every block", RIGHT.but(LOOP, "x = self.norm(block(x))").without(NORMED), MODEL,

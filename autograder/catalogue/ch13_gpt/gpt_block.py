@@ -75,6 +75,13 @@ def far_away(g: torch.Generator) -> Case:
     return case
 
 
+def hardly_spread(g: torch.Generator) -> Case:
+    """Tokens whose numbers hardly differ, so that eps counts."""
+    case = inputs(g, 2, 4, 6, 3, 10)
+    case.arguments[0].mul_(0.002)
+    return case
+
+
 def of_any_bend(case: Case, result: Any) -> Any:
     """The same numbers, whether there is a GELU, its approximation by tanh, or a ReLU between the two maps."""
     x = case.arguments[0]
@@ -136,6 +143,7 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 5, 8, 4, 14), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
         hidden("a ReLU or a GELU between the maps", ordinary, 2, 4, 6, 2, 11, says="a ReLU or a GELU, in either form"),
         hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, also="training", says="With dropout 1 nothing is added in training"),
+        hidden("numbers that hardly differ", hardly_spread, says="eps 0.00001"),
         hidden("many tokens", inputs, 2, 40, 6, 3, 10, says="T may be anything"),
     ),
     wrong=(
@@ -171,6 +179,8 @@ EXERCISE = Exercise(
               "Your block's attention does not divide the scores by the root of d_k (chapter 05)."),
         wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
               "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is their root (chapter 06)."),
+        wrong("divided by d_k", RIGHT.but(DIVIDED, " / q.shape[-1]"), BLOCKS,
+              "The scores were divided by d_k itself. It is the root of d_k that they are divided by (chapter 05)."),
         wrong("one head", RIGHT.but("self.heads = heads", "self.heads = 1"), BLOCKS,
               "There is one head of the whole width, whatever h says (chapter 06)."),
         wrong("heads cut by a view", RIGHT.but(
@@ -202,6 +212,10 @@ EXERCISE = Exercise(
               "Around attention you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
         wrong("residual from the normed x, around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
               "Around the feed-forward network you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
+        wrong("keys and values not normed", RIGHT.but("def forward(self, x):\n        q, k, v", "def forward(self, x, y):\n        q, k, v").but(
+                  "self.cut(self.W_k(x)), self.cut(self.W_v(x))", "self.cut(self.W_k(y)), self.cut(self.W_v(y))").but(
+                  "self.attention(seen)", "self.attention(seen, x)"), BLOCKS,
+              "Only the queries come from norm(x); keys and values were made from x as it is. Self-attention reads one thing, the normed x."),
         wrong("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
               "What a sub-layer says *replaced* x. It is added to it: when both say nothing, x has to come through."),
         wrong("no residual around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")), STREAM,
@@ -237,6 +251,9 @@ EXERCISE = Exercise(
         wrong("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
               "Your norms add too much to the variance. eps is 0.00001, which nn.LayerNorm has by itself."),
+        wrong("eps of 1e-6", RIGHT.but(
+                  "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
+              "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which nn.LayerNorm has by itself."),
         wrong("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
               "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU belongs there."),
         wrong("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
@@ -279,6 +296,9 @@ EXERCISE = Exercise(
               "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
         wrong("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
               "In training what attention says is not dropped. What both sub-layers say is; dropout on the shares inside does not replace it."),
+        wrong("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
+                  "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
+              "Dropout stands between the two maps alone. It is put on what the feed-forward network *says*, before that is added."),
         wrong("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):", "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
               "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share out the width."),

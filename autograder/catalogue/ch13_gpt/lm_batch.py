@@ -1,5 +1,6 @@
 """13.1: windows of a text, and the same windows one token later."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -70,6 +71,10 @@ def _of_x(steps: Tensor, n: int) -> str:
         return "windows backwards"
     if bool((steps % n == ahead).all()):
         return "windows that go on at the beginning of the text where it ends"
+    if bool((steps == steps[:1]).all()):
+        return f"tokens so many places after the first of the row: {' '.join(map(str, steps[0].tolist()))}"
+    if bool(((steps.diff(dim=1) == 1) | (steps.diff(dim=1) == 0)).all()):
+        return "windows that repeat the last token of the text"
     return "no windows: its tokens do not follow each other in the text"
 
 
@@ -79,6 +84,8 @@ def _of_y(later: Tensor, n: int) -> str:
         return ARE_LATER
     if bool((later % n == 1).all()):
         return "the next tokens, and after the last one of the text its first"
+    around = (later + 1) % n - 1  # an index below 0 counts from the end of the text
+    later = around if bool((around == around[0, 0]).all()) else later
     if bool((later == later[:1]).all()):
         each = " ".join(map(str, later[0].tolist()))
         return f"tokens so many places after those of x: {each}"
@@ -142,15 +149,35 @@ def unlike_x(evidence: Evidence) -> bool:
     return bool((_places(ids, y) != _places(ids, y)[:1]).any())
 
 
-def scattered(evidence: Evidence) -> bool:
-    """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards."""
+def scattered(evidence: Evidence) -> bool | None:
+    """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards; None where only one draw was
+    possible, or where all rows agree by chance."""
     if isinstance(evidence.got, dict):
         return str(evidence.got[X]).startswith("no windows")
     ids, x = evidence.arguments[0], evidence.got[0]
     if x.shape != evidence.expected[0].shape or not bool(torch.isin(x, ids).all()):
         return False
     steps = _places(ids, x).diff(dim=1)
-    return bool((steps != 1).any()) and bool((steps != -1).any())
+    onward = bool(((steps == 1) | (steps == 0)).all())  # as of a window that stops where the text does
+    if onward or bool((steps == steps[:1]).all()):
+        return None
+    return bool((steps != -1).any())
+
+
+def moved_by(places: int) -> Callable[[Evidence], bool | None]:
+    """Whether each token of y stands so many places after that of x; None where tokens come again, so that places are not known."""
+
+    def shows(evidence: Evidence) -> bool | None:
+        ids, got = evidence.arguments[0], evidence.got
+        if isinstance(got, dict):
+            told = f"tokens so many places after those of x: {' '.join([str(places)] * evidence.arguments[1])}"
+            return None if got[Y] == "other tokens" else got[X] == ARE_WINDOWS and got[Y] == told
+        x, y = got
+        if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
+            return False
+        return bool(((_places(ids, y) - _places(ids, x) - places) % len(ids) == 0).all())
+
+    return shows
 
 
 def same_distance(evidence: Evidence) -> bool:
@@ -163,7 +190,7 @@ def unequal(evidence: Evidence) -> bool:
     """Whether all places come, and some far more often than others."""
     ids, T = evidence.arguments[:2]
     found = shares(evidence)[: len(ids) - T]
-    return bool(found) and min(found) > 0.002 and max(found) > 2.5 * min(found) and max(_steps(evidence)) < 0.5
+    return bool(found) and min(found) > 0.002 and max(found) > 1.6 * min(found) and max(_steps(evidence)) < 0.5
 
 
 def last_is_missing(evidence: Evidence) -> bool:
@@ -229,10 +256,12 @@ EXERCISE = Exercise(
         wrong("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
               """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to say stands
               one place later."""),
-        wrong("y two tokens later", RIGHT.but(LATER, "y = ids[(places + 2).clamp(max=len(ids) - 1)]"), BATCH,
-              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted."),
-        wrong("y one token earlier", RIGHT.but(LATER, "y = ids[(places - 1).clamp(min=0)]"), BATCH,
-              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later."),
+        wrong("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
+              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted.",
+              shows=moved_by(2)),
+        wrong("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
+              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later.",
+              shows=moved_by(-1)),
         wrong("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
               "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
         wrong("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
@@ -304,11 +333,15 @@ EXERCISE = Exercise(
                   LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
               """Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the
               token after it, to be there."""),
+        wrong("the last token again and again", RIGHT.but(LAST, "last = len(ids)").but("ids[places]", "ids[places.clamp(max=len(ids) - 1)]").but(
+                  LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH,
+              """Near the end of the text your windows repeat its last token, so that they fit. A window begins early enough for all of it, and the
+              token after it, to be there."""),
         wrong("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
               """After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.""",
               quotes=counted),
         wrong("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
-              """Some places come far more often than others. Each of the N - T places at which a window may begin comes equally often.""",
+              """Some places come more often than others. Each of the N - T places at which a window may begin comes equally often.""",
               quotes=counted, shows=unequal),
         wrong("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
               "x and y hold *places* in the text. The ids that stand there are wanted."),

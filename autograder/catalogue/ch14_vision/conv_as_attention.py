@@ -192,6 +192,8 @@ EXERCISE = Exercise(
               "Above and below the border is respected; to the left and right your heads come back in on the other side. Ask for both."),
         wrong("columns checked, rows not", RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
               "To the left and right the border is respected; above and below your heads come back in on the other side. Ask for both."),
+        wrong("H taken for W, where a 1 is put", RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
+              "i * H + j is no pixel's number. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),
         wrong("H taken for W", RIGHT.but("i, j = pixel // W, pixel % W", "i, j = pixel // H, pixel % H").but(
                   "(row * W + column)[inside]", "(row * H + column)[inside].clamp(max=H * W - 1)"), SHIFTS,
               "The pixels of a row were counted by H. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),

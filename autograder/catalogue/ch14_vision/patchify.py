@@ -106,6 +106,9 @@ EXERCISE = Exercise(
         wrong("features before patches", RIGHT.ending_in(".transpose(1, 2)"), PATCHES,
               """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold answers. A sentence is (B, N,
               features): one row for each patch."""),
+        wrong("what unfold answers, cut anew", whole("patches = F.unfold(img, p, stride=p).reshape(B, -1, C * p * p)"), PATCHES,
+              """unfold answers (B, C * p * p, N), and reshape cut that anew: a row of yours holds one place of several patches. Exchange the last
+              two axes; reshape moves nothing."""),
         wrong("patches as a grid", RIGHT.but(JOIN, "patches = moved.reshape(B, H // p, W // p, C * p * p)"), PATCHES,
               "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * p)."),
         wrong("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"), PATCHES,
@@ -159,6 +162,11 @@ EXERCISE = Exercise(
               "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         wrong("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
               "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where the axis goes."),
+        wrong("a list of sentences", RIGHT.but("return patches", "return list(patches)"), PATCHES,
+              "A Python list came back, one entry for each image. One tensor is wanted: (B, N, C * p * p)."),
+        wrong("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "), PATCHES,
+              """Nothing asks whether p divides the image: unfold drops the rows and columns that are left over, and says nothing. Ask first, and
+              raise a ValueError."""),
         wrong("the rest cut off", RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
               """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError instead: pixels do not vanish
               quietly."""),

@@ -108,6 +108,8 @@ EXERCISE = Exercise(
               pixels of *one* channel. The channels have to move behind, and in front again at the end."""),
         wrong("height and width exchanged at the end", RIGHT.but("reshape(B, C, H, W)", "reshape(B, C, W, H).transpose(2, 3)"), PIXELS,
               "Height and width changed places when the pixels were put back into an image. They were read row by row: H rows of W."),
+        wrong("H and W taken for each other", RIGHT.but("B, C, H, W = x.shape", "B, C, W, H = x.shape"), PIXELS,
+              "Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns."),
         wrong("channels attend to channels", RIGHT.but(SCORES, "scores = q.transpose(1, 2) @ k"), PIXELS,
               """The product of queries and keys compares their *features*, (C', C'), and then it does not fit the values. It is pixels that look at
               pixels: the table of scores is (B, H * W, H * W)."""),
@@ -185,6 +187,9 @@ EXERCISE = Exercise(
         wrong("skipped where gamma is 0", RIGHT.beginning_with("if gamma == 0:", "    return x + 0 * gamma"), GAMMA,
               """Where gamma is 0 the attention is skipped, which gives the right image, but then gamma has no gradient and stays 0 for ever. Compute
               the sum in any case."""),
+        wrong("x returned where gamma is 0", RIGHT.beginning_with("if gamma == 0:", "    return x"), GAMMA,
+              """Where gamma is 0 you return x at once: the right image, but no gradient reaches gamma, which stays 0 for ever. Compute the sum in
+              any case."""),
         wrong("the first image looked at by all", RIGHT.but(MIX, "gathered = weights @ v[:1]"), PIXELS,
               "All images gathered from the pixels of the first one. Each looks at itself alone."),
         wrong("all images as one", RIGHT.but(PIXEL, "pixels = x.movedim(1, -1).reshape(1, B * H * W, C)").but(

@@ -58,10 +58,19 @@ def patches_exchanged(g: torch.Generator) -> Case:
     return case
 
 
+def hardly_spread(g: torch.Generator) -> Case:
+    """Words whose numbers hardly differ, so that eps counts."""
+    case = inputs(g, 2, 4, 2, 3)
+    for role, weight in (case.weights or {}).items():
+        if role.startswith(("patch projection", "class token", "positions")):
+            weight.mul_(0.002)
+    return case
+
+
 def something_is_left(evidence: Evidence) -> bool:
-    """Whether all images should have come out alike, since everything was dropped, and did not as they should."""
-    expected = evidence.expected
-    return bool(torch.allclose(expected, expected[:1].expand_as(expected), atol=1e-6)) and len(expected) > 1
+    """Whether all images should have come out alike, since everything was dropped, and did not."""
+    expected, got = (bool(torch.allclose(each, each[:1].expand_as(each), atol=1e-6)) for each in (evidence.expected, evidence.got))
+    return expected and not got and len(evidence.expected) > 1
 
 
 RIGHT = answer(f"""{HEADS}
@@ -149,6 +158,7 @@ EXERCISE = Exercise(
         visible("one patch is the whole image", inputs, 3, 2, 2, 2),
         *usual_probes(inputs, other=(3, 8, 2, 2, (12, 4, 3, 10, 5)), smallest=(1, 2, 2, 1, (6, 1, 1, 5, 3)), common=(2, 6, 2, 3), precise=far_away),
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), says="h, layers"),
+        hidden("words that hardly differ", hardly_spread, says="eps 1e-5"),
         hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, also="training", says="With dropout 1 nothing is left of the words in training"),
     ),
     wrong=(
@@ -215,16 +225,23 @@ EXERCISE = Exercise(
         wrong("height and width exchanged", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 5, 3)"), PATCHES,
               "The image was read down its columns, as if it were transposed. Rows come first, in the order of patches and inside one."),
         wrong("causal mask left on", RIGHT.but("mask = None", "mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()"), TOKEN,
-              """A causal mask was left on. The class token stands first: it sees itself alone, and your logits are the same for every image. Nothing
-              is hidden in an image."""),
+              """The class token sees no patch, so your logits are the same for every image: a causal mask was left on, or the library's layer
+              was not told batch_first=True, and its words look at other images."""),
         wrong("no last norm", RIGHT.without(NORM), VIT,
               """A norm is missing, or was made and never used: there are two in each layer and one after all of them, before the head. Layers in
               pre-norm only ever add to the stream, so nobody else normalizes it; post-norm layers end in one, and a ViT has none of those."""),
+        wrong("the last norm before the layers", RIGHT.without(NORM).after(DROP, NORM), VIT,
+              "The last norm stands before the layers. It stands after all of them, before the head: pre-norm layers only ever add to the stream."),
         wrong("post-norm", RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ, "x = self.norm1(x + self.drop(self.own(seen, seen, mask)))").but(
                   THINK, "return self.norm2(x + self.drop(self.narrow(torch.relu(self.widen(x)))))"), VIT,
               "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it."),
         wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), VIT,
               "The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter 09, with ReLU."),
+        wrong("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=1e-6), nn.LayerNorm(d, eps=1e-6)").but(
+                  "nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)"), VIT,
+              "The norms add too little to the variance: some libraries take 1e-6 for a ViT. Here eps is 1e-5, as nn.LayerNorm has by itself."),
+        wrong("x added to a layer", RIGHT.but(LAYER, "x = x + layer(x)"), VIT,
+              "x was added to what a layer returns. Its residuals are inside: what a layer returns is what the next one reads."),
         wrong("no residual", RIGHT.but(READ, READ.replace("x + ", "")).but(THINK, THINK.replace("x + ", "")), VIT,
               "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
         wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT,
@@ -277,6 +294,8 @@ EXERCISE = Exercise(
               every sub-layer says."""),
         wrong("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
               "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
+        wrong("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
+              "One dropout too many stands before the head. It is put on the words, and in the layers on what each sub-layer says."),
         wrong("no dropout in the layers", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
               "In training nothing is dropped in the layers. Hand dropout on to them."),
         wrong("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,

@@ -46,6 +46,17 @@ def test_norms_are_read_in_the_order_of_use_and_not_of_making():
     assert list(parameters.shapes).index("norm2.weight") < list(parameters.shapes).index("norm1.weight")
 
 
+def test_a_shift_is_no_bias_of_a_matrix_that_is_called_alike():
+    block = catalogue.find("gpt-block")
+    bare = next(variant.source for variant in block.right if variant.name == "bare parameters and einsum")
+    for old, new in (("b1", "c1"), ("b2", "c2"), ("s1", "b1"), ("s2", "b2")):
+        bare = bare.replace(f"self.{old}", f"self.{new}")
+    parameters = seen(namespace_of(bare)["GPTBlock"](6, 3, 10), torch.randn(2, 4, 6))
+    reading = blocks.assign(parameters, block.roles(6, 3, 10), {})[0]
+    assert [reading[f"norm {n}.shift"].parameter for n in (1, 2)] == ["b1", "b2"]
+    assert [reading[f"feed-forward.{part} bias"].parameter for part in ("first", "second")] == ["c1", "c2"]
+
+
 def test_what_is_used_twice_is_said_to_be_shared():
     source = next(known.source for known in ENCODER.wrong if known.name == "one norm for both")
     parameters = seen(layer(source), torch.randn(2, 4, 6))
