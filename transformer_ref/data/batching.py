@@ -112,5 +112,5 @@ class BatchStream:
         return Batch(pad_sequences(sources, self.pad), self._shift(labels, self.bos), labels)
 
     def _order(self) -> list[list[int]]:
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + self.epoch) % 2**63)
         return self._pack(self._lengths, self.max_tokens, generator)
