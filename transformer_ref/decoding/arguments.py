@@ -17,6 +17,6 @@ def expect_ready(model: nn.Module, max_length: int) -> None:
 
 
 def expect_length_exponent(length_exponent: float) -> None:
-    """Return nothing for an exponent that scores can be divided by; raise ValueError for NaN and what is out of range."""
+    """Return nothing for an exponent that ranks hypotheses; raise ValueError for NaN and what is out of range."""
     if not 0 <= length_exponent <= LARGEST_EXPONENT:
         raise ValueError(f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, got {length_exponent:g}")
