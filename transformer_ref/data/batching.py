@@ -1,6 +1,9 @@
 """Sentences of ids become batches of similar length (chapter 10)."""
 
+import hashlib
+from array import array
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -100,6 +103,15 @@ class BatchStream:
                 self.position += 1
                 yield self.batch(items)
             self.epoch, self.position = self.epoch + 1, 0
+
+    @cached_property
+    def sha256(self) -> str:
+        """A fingerprint of all ids and of their order, in hexadecimal."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            for ids in side:
+                digest.update(len(ids).to_bytes(8, "little") + array("i", ids).tobytes())
+        return digest.hexdigest()
 
     def one_epoch(self) -> Iterator[Batch]:
         """Yield each item once, from short to long, wherever the stream stands."""
