@@ -5,12 +5,13 @@ import math
 import pytest
 import torch
 from drawn import generator, ids
+from torch import nn
 
 from transformer_ref.beyond import measure
 from transformer_ref.beyond.efficient import attention_flops, attention_memory, linear_attention, tiled_attention
 from transformer_ref.beyond.gpt import GPT, generate, generate_cached, lm_batch
 from transformer_ref.beyond.masked_language import MASK, MaskedLanguageModel, WordList, guesses, small_config
-from transformer_ref.beyond.pretrained import pool
+from transformer_ref.beyond.pretrained import freeze_except, pool
 from transformer_ref.beyond.vision import unpatchify
 
 
@@ -79,6 +80,13 @@ def test_attention_to_no_key_is_refused_and_no_nan(attention):
 def test_patches_have_a_side(p):
     with pytest.raises(ValueError, match=f"p: expected at least 1, got {p}"):
         unpatchify(torch.zeros(1, 4, 12), p, 4, 4)
+
+
+def test_one_string_in_place_of_names_frees_nothing():
+    model = nn.Sequential(*(nn.Linear(1, 1) for _ in range(12)))
+    with pytest.raises(TypeError, match="names: expected a list of names, got the string '11'"):
+        freeze_except(model, "11")
+    assert all(parameter.requires_grad for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("how", ["mean", "max", "cls"])

@@ -94,8 +94,11 @@ def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
 
     names: "head" means a parameter of that name and those that begin with "head.", such as "head.weight".
     Everything else gets requires_grad False and loses the gradient that it may hold.
-    Raises ValueError naming a name that the model does not have.
+    Raises ValueError naming a name that the model does not have, TypeError for one string in place of names, whose
+    letters may name other parts.
     """
+    if isinstance(names, str):
+        raise TypeError(f"names: expected a list of names, got the string {names!r}")
     names = list(names)
 
     def means(name: str, full: str) -> bool:
