@@ -25,7 +25,7 @@ def sampling_probabilities(
     """
     if not 0 < temperature < math.inf:
         raise ValueError(
-            f"temperature: expected a finite number above 0 (greedy decoding is the limit), got {temperature}"
+            f"temperature: expected more than 0 (greedy decoding is the limit) and no infinity, got {temperature}"
         )
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k: expected at least 1, got {top_k}")
