@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,11 +30,12 @@ from transformer_ref.interop.page import save_page
 from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
+from transformer_ref.training.gradients import NO_MEMORY
 from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, Recipe, load_split, varied
-from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, prepare, train
+from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
 from transformer_ref.training.trainer import TrainingError, share_done
@@ -64,6 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, TrainingError, ModuleNotFoundError) as error:
         print(f"transformer_ref: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        if not any(words in str(error) for words in NO_MEMORY):
+            raise
+        print(f"transformer_ref: memory: expected room for what was asked, got too little ({error})", file=sys.stderr)
+        return 2
     return 0
 
 
@@ -91,7 +96,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     lines = processes.first_alone(
         lambda: [load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")]
     )
-    _expect_writable(output)
+    expect_writable(output)
     run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code)
     doubts = []
     if code:
@@ -156,18 +161,6 @@ def _expect_nothing_to_lose(output: Path) -> None:
         raise ValueError(f"{error}: --output, --resume or --overwrite") from error
 
 
-def _expect_writable(folder: Path) -> None:
-    """Try the folder, or the one that it will be made in: what cannot be written is better said now than after hours.
-
-    Raises ValueError for one that is a file or that we have no right to.
-    """
-    try:
-        exists = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        tempfile.TemporaryFile(dir=exists).close()
-    except OSError as error:
-        raise ValueError(f"output: expected a folder to write into, got {folder} ({error.strerror})") from error
-
-
 def _say_what_is_coming(run: Run, device: torch.device) -> None:
     training, notes, count = run.training, run.notes, run.training.processes.count
     for split, data in run.data.items():
@@ -219,7 +212,14 @@ def _lines_of_stdin() -> list[str]:
 def run_evaluate(options: argparse.Namespace) -> None:
     """Print the scores of a split, each with what it needs to be compared."""
     translator, notes = _translator(options)
+    if missing := [name for name in ("corpus", "source", "target") if name not in notes]:
+        raise ValueError(
+            f"checkpoint: expected one that `train` left and that names its corpus, got {options.checkpoint} without "
+            f"its {missing[0]}; `translate` and a scorer of your own do without"
+        )
     lines = load_split(notes["corpus"], options.split, notes["source"], notes["target"], options.data_dir)
+    if not lines.source:
+        raise ValueError(f"split: expected lines in {options.split}, got none")
     start = time.perf_counter()
     translations = translator.translate(lines.source, beam=options.beam, length_exponent=options.length_exponent)
     seconds = time.perf_counter() - start
@@ -252,7 +252,7 @@ def run_export(options: argparse.Namespace) -> None:
     if options.format == "page":
         _export_page(options, folder)
         return
-    _expect_writable(options.output)
+    expect_writable(options.output)
     model = _to_export(options, folder).model
     if options.format == "onnx":
         save_onnx(model, options.output)
@@ -276,7 +276,7 @@ def _to_export(options: argparse.Namespace, folder: Path) -> Checkpoint:
 def _export_page(options: argparse.Namespace, folder: Path) -> None:
     if options.output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"output: expected a file such as translator.html, got {options.output}")
-    _expect_writable(options.output.absolute().parent)
+    expect_writable(options.output.absolute().parent)
     found = _to_export(options, folder)
     facts = [("whose code", line) for line in _whose(found.notes)]
     size = save_page(found.model, found.source_tokenizer, found.target_tokenizer, options.output, found.notes, facts)
@@ -291,7 +291,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
     from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
 
     device = choose_device(options.device)
-    _expect_writable(options.output)
+    expect_writable(options.output)
     benchmark(options.output, device, options.work, repeats=options.repeats, say=_say)
     print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
 

@@ -16,6 +16,7 @@ Precision = Literal["fp32", "bf16", "auto"]
 PRECISIONS = get_args(Precision)
 Schedule = Literal["cosine", "linear", "inverse_sqrt"]
 SCHEDULES = get_args(Schedule)
+LARGEST_SEED = 2**63 - 1  # that torch's generators take
 LARGEST_EXPONENT = 10  # 1 is a mean; beyond some 2 every score is nearly 0
 
 
@@ -195,6 +196,8 @@ class TrainingConfig:
         for name in ("warm_up", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
+        if self.seed > LARGEST_SEED:
+            raise ValueError(f"seed: expected at most {LARGEST_SEED}, got {self.seed}")
         if self.minutes is not None and not self.minutes > 0:
             raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
 

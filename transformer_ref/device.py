@@ -11,12 +11,13 @@ PROBE_REPEATS = 5
 WORTHWHILE = 1.3  # times as fast must bf16 be; a processor without it in hardware falls far short
 
 
-def choose_device(request: str) -> torch.device:
+def choose_device(request: str | torch.device) -> torch.device:
     """Return the device asked for.
 
-    request: "auto" (the first CUDA device if there is one, else the CPU), "cpu", "cuda" or "cuda:1".
+    request: "auto" (the first CUDA device if there is one, else the CPU), "cpu", "cuda" or "cuda:1", or such a device.
     Raises ValueError for another word, and for a CUDA device that this machine does not have.
     """
+    request = str(request)
     if request == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = request.partition(":")

@@ -82,25 +82,37 @@ def _window(pair: Pair, width: int) -> list[str]:
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, 13a tokens, one reference a line."""
+    """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, 13a tokens, one reference a line.
+
+    Raises ValueError for no lines, of which there is no score.
+    """
     import sacrebleu
 
-    _expect_as_many(translations, references)
+    _expect_some(translations, references)
     metric = sacrebleu.BLEU()
     return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """Return sacreBLEU's chrF2 score (Popovic 2015), one reference a line."""
+    """Return sacreBLEU's chrF2 score (Popovic 2015), one reference a line. Raises ValueError for no lines."""
     import sacrebleu
 
-    _expect_as_many(translations, references)
+    _expect_some(translations, references)
     metric = sacrebleu.CHRF()
     return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
 
 
 def _expect_as_many(translations: Sequence, references: Sequence) -> None:
+    for name, lines in (("translations", translations), ("references", references)):
+        if isinstance(lines, str):
+            raise TypeError(f"{name}: expected a list of lines, got the string {lines[:40]!r}")
     if len(translations) != len(references):
         raise ValueError(
             f"translations: expected one for each of {len(references)} references, got {len(translations)}"
         )
+
+
+def _expect_some(translations: Sequence, references: Sequence) -> None:
+    _expect_as_many(translations, references)
+    if not references:
+        raise ValueError("references: expected at least one, got none")

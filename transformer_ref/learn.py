@@ -4,12 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from transformer_ref.config import TrainingConfig, fields_from
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.device import choose_device
 from transformer_ref.text.lines import list_of_lines
 from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, subwords, varied
-from transformer_ref.training.run import Watcher, changed, expect_nothing_to_lose, prepare, train
+from transformer_ref.training.run import (
+    Watcher,
+    changed,
+    expect_nothing_to_lose,
+    expect_writable,
+    prepare,
+    train,
+)
 from transformer_ref.translate import Translator, open_model
 
 CORPUS = "lists"  # what a checkpoint says it was trained on
@@ -24,7 +33,7 @@ def learn(
     vocabulary: int | None = None,
     model: Mapping[str, Any] | None = None,
     languages: tuple[str, str] = ("source", "target"),
-    device: str = "auto",
+    device: str | torch.device = "auto",
     watchers: Sequence[Watcher] = (),
     start: str | Path | None = None,
     overwrite: bool = False,
@@ -42,6 +51,9 @@ def learn(
     sources, targets = list_of_lines("sources", sources), list_of_lines("targets", targets)
     if len(sources) != len(targets) or len(sources) < 2:
         raise ValueError(f"targets: expected one for each of {len(sources)} sources (at least two), got {len(targets)}")
+    if isinstance(languages, str) or len(languages) != 2:
+        raise ValueError(f"languages: expected two names, of the source and of the target, got {languages!r}")
+    expect_writable(Path(folder))
     if not overwrite:
         expect_nothing_to_lose(Path(folder))
     if start is not None and (vocabulary is not None or set(model or {}) - {"dropout"}):

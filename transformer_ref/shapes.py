@@ -39,8 +39,10 @@ def expect_ids(name: str, ids: Tensor, *axes: Axis) -> None:
 def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
     """Return nothing if no row of `ids`, (batch, length), goes on after its padding; raise ValueError otherwise.
 
-    A graph that is being traced or compiled has no numbers to look at, and is not checked.
+    Raises what `expect_ids` raises for anything but such ids. A graph that is being traced or compiled has no numbers
+    to look at, and only its shape is checked.
     """
+    expect_ids(name, ids, "batch", "length")
     compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
     if (compiling is not None and compiling()) or torch.jit.is_tracing():
         return

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transformer_ref.config import DecodingConfig, fields_from
 from transformer_ref.data.batching import pad_sequences
+from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.decoding.own_search import own_beam, own_greedy
@@ -75,7 +76,7 @@ class Translator:
         self.target_tokenizer = target_tokenizer
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "cpu") -> "Translator":
+    def load(cls, folder: str | Path, device: str | torch.device = "cpu") -> "Translator":
         """Return what `train` or `learn` left in a folder, or a Marian folder, such as one of OPUS-MT.
 
         Raises what `open_model` and `choose_device` raise.
@@ -99,15 +100,15 @@ class Translator:
         count: at most the beam. The rest is as in `translate`. Different ids may be the same text.
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
-        if not 1 <= count <= config.beam:
-            raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count}")
+        if type(count) is not int or not 1 <= count <= config.beam:
+            raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count!r}")
         return [best_first[:count] for best_first in self._translations(lines, config, scored=True)]
 
     def _translations(self, lines: Iterable[str], config: DecodingConfig, scored: bool) -> list[list[Translation]]:
         lines = list_of_lines("lines", lines)
         sources = [self._source_ids(line) for line in lines]
         translations: list[list[Translation]] = [[] for _ in lines]
-        filled = [i for i, line in enumerate(lines) if line.strip()]
+        filled = [i for i, source in enumerate(sources) if len(source) > 1]  # eos alone is an empty line
         by_length = sorted(filled, key=lambda i: len(sources[i]))
         for start in range(0, len(by_length), config.batch_size):
             batch = by_length[start : start + config.batch_size]
@@ -120,8 +121,13 @@ class Translator:
     def attention(self, source: str, target: str | None = None) -> Attention:
         """Return the weights of every layer and head for a sentence and its translation, by default our own.
 
-        Raises ValueError for a target longer than the model can read, or a model in training mode.
+        Raises ValueError for a target longer than the model can read, or a model in training mode, TypeError for
+        anything but a string.
         """
+        expect_ready(self.model, max_length=1)
+        for name, text in (("source", source), ("target", target)):
+            if not isinstance(text, str) and (name, text) != ("target", None):
+                raise TypeError(f"{name}: expected one string, got {text!r}")
         if target is None:
             (target,) = self.translate([source])
         config, device = self.model.config, next(self.model.parameters()).device

@@ -1,6 +1,7 @@
 """Padding, shifting, packing by tokens, and a stream of batches that can be set to any place."""
 
 import itertools
+from array import array
 
 import pytest
 import torch
@@ -101,3 +102,13 @@ def test_a_stream_set_to_a_place_goes_on_as_the_one_that_walked_there(passed):
 def test_a_stream_needs_a_target_for_each_source():
     with pytest.raises(ValueError, match="expected one for each of 2 sources"):
         BatchStream([[4], [5]], [[6]], 10, pad=0, bos=1, eos=2, seed=0)
+
+
+def test_a_stream_is_told_from_one_with_the_same_ids_cut_elsewhere_and_not_from_the_same_one():
+    def stream(sources, targets, seed=1):
+        return BatchStream(sources, targets, 9, 0, 1, 2, seed)
+
+    one = stream([[4, 5], [6]], [[7], [8]])
+    assert one.sha256 == stream([array("i", [4, 5]), array("i", [6])], [[7], [8]], seed=2).sha256
+    others = [([[4], [5, 6]], [[7], [8]]), ([[4, 5], [6]], [[8], [7]]), ([[7], [8]], [[4, 5], [6]])]
+    assert len({one.sha256, *(stream(*other).sha256 for other in others)}) == 4

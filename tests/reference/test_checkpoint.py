@@ -209,3 +209,14 @@ def test_a_truncated_training_is_refused(tmp_path):
     assert path.name == TRAINING_FILE
     with pytest.raises(ValueError, match="checkpoint: expected a complete safetensors file"):
         load_training(tmp_path, training())
+
+
+def test_a_training_does_not_go_on_with_other_data_and_does_with_a_file_that_does_not_know_its_own(tmp_path):
+    path, other = save_training(tmp_path, training()), training()
+    other.stream = BatchStream([[4, 5], [6]], [[5], [4, 6]], 8, 0, 1, 2, other.config.seed)
+    with pytest.raises(ValueError, match="data_sha256: expected .*, got .* in "):
+        load_training(tmp_path, other)
+    with safe_open(path, framework="pt") as file:
+        header = {name: text for name, text in file.metadata().items() if name != "data_sha256"}
+    save_file(load_file(path), path, metadata=header)
+    load_training(tmp_path, other)

@@ -14,9 +14,9 @@ from safetensors import SafetensorError
 from transformer_ref.__main__ import main
 from transformer_ref.training import checkpoint as checkpoint_module
 from transformer_ref.training import recipes, run
-from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint
+from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.training.recipes import RECIPES
-from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE
+from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE, add_scores
 from transformer_ref.training.trainer import TrainingError
 
 
@@ -294,6 +294,10 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
         (["train", "--corpus", "multi30k", "--target", "en"], "target: expected another language than the source"),
         (["train", "--corpus", "multi30k", "--target", "it"], "target: expected one of en, de, fr"),
         (["train", "--target", "de"], 'languages: expected "en" to "it"'),
+        (["train", "--data-dir", "mine"], "data: expected no folder for the built-in corpus, got mine"),
+        (["train", "--vocabulary", "5"], "vocabulary: expected at least 260, got 5"),
+        (["train", "--d-model", "1000000000000", "--heads", "1"], "memory: expected room for what was asked, got too "),
+        (["train", "--seed", str(2**70)], "seed: expected at most 9223372036854775807, got 1180591620717411303424"),
         (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
         (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),
     ],
@@ -314,6 +318,32 @@ def test_a_truncated_checkpoint_is_one_line_and_status_two(checkpoint, tmp_path,
     assert main(["translate", "--checkpoint", str(tmp_path), "Hello."]) == 2
     shown = capsys.readouterr().err.strip()
     assert "expected a complete safetensors file" in shown and "\n" not in shown
+
+
+@pytest.mark.parametrize("notes", [{}, {"corpus": "a Marian folder"}])
+def test_a_model_that_names_no_corpus_is_not_evaluated_and_told_so_in_one_line(notes, checkpoint, tmp_path, capsys):
+    save_checkpoint(tmp_path, *load_checkpoint(checkpoint)[:3], notes)
+    assert main(["evaluate", "--checkpoint", str(tmp_path)]) == 2
+    shown = capsys.readouterr().err.strip()
+    assert "checkpoint: expected one that `train` left and that names its corpus" in shown and "\n" not in shown
+
+
+def test_a_split_without_lines_is_said_before_any_score(checkpoint, text_files, tmp_path, capsys):
+    notes = {"corpus": "files", "source": "en", "target": "it"}
+    save_checkpoint(tmp_path / "model", *load_checkpoint(checkpoint)[:3], notes)
+    for side in ("en", "it"):
+        (text_files / f"test.{side}").write_text("")
+    assert main(["evaluate", "--checkpoint", str(tmp_path / "model"), "--data-dir", str(text_files)]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.strip() == "transformer_ref: split: expected lines in test, got none" and not shown.out
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[]"])
+def test_scores_for_a_damaged_card_name_its_file(text, tmp_path):
+    (tmp_path / CARD_FILE).write_text(text)
+    with pytest.raises(ValueError, match=f"card: expected a run's card to add scores to, got {tmp_path}"):
+        add_scores(tmp_path, "test", 5, {"BLEU": (1.0, "")})
+    assert (tmp_path / CARD_FILE).read_text() == text
 
 
 def test_an_unknown_split_is_one_line_and_status_two(checkpoint, capsys):

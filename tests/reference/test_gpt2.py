@@ -124,3 +124,49 @@ def test_without_a_network_or_a_folder_the_command_says_one_sentence(monkeypatch
     assert said.startswith("openai-community/gpt2: expected to download") and "Traceback" not in said
     assert gpt2.main(["--folder", str(tmp_path)]) == 2
     assert "which is not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("model.safetensors", "cut", "folder: expected a whole config.json and model.safetensors in "),
+        ("config.json", "{", "folder: expected a whole config.json and model.safetensors in "),
+        ("config.json", "[]", "folder: expected fields in "),
+        ("config.json", {"n_head": 0}, "n_head: expected a number of at least 1 in config.json, got 0"),
+        ("config.json", {"n_layer": "2"}, "n_layer: expected a number of at least 1 in config.json, got '2'"),
+        ("vocab.json", "{", "folder: expected a vocabulary and its merges in "),
+        ("merges.txt", "zz yy\n", "folder: expected a vocabulary and its merges in "),
+        ("vocab.json", {"i": 31}, "vocab.json: expected ids below 31, as the model has them, got 31"),
+    ],
+)
+def test_a_damaged_folder_is_one_sentence_and_status_two(name, text, said, folder, capsys):
+    if isinstance(text, dict):
+        text = json.dumps(json.loads((folder / name).read_text("utf-8")) | text)
+    (folder / name).write_text(text, "utf-8")
+    assert gpt2.main(["--folder", str(folder), "--tokens", "1", "!#%"]) == 2
+    shown = capsys.readouterr().err.strip()
+    assert shown.startswith(said) and "\n" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([""], "text: expected at least one token to go on from, got none"),
+        (["\udcff"], "text: expected text that UTF-8 can hold"),
+        (["!#%", "--seed", str(2**70)], "seed: expected 0 to 9223372036854775807, got 1180591620717411303424"),
+        (["!#%", "--tokens", "-3"], "n: expected at least 0, got -3"),
+        (["!#%", "--tokens", "3", "--tau", "nan"], "tau: expected a finite number of at least 0, got nan"),
+    ],
+)
+def test_a_text_that_cannot_be_continued_is_one_sentence_and_status_two(words, said, folder, capsys):
+    assert gpt2.main(["--folder", str(folder), *words]) == 2
+    shown = capsys.readouterr().err.strip()
+    assert shown.startswith(said) and "\n" not in shown
+
+
+def test_weights_that_are_no_numbers_are_named():
+    model = theirs(**SHAPES["tiny"])
+    weights = {name: tensor.clone() for name, tensor in model.transformer.state_dict().items()}
+    weights["wte.weight"][0, 0] = torch.nan
+    with pytest.raises(ValueError, match="embedding.table: expected finite weights, got NaN or infinity"):
+        gpt2.gpt_from(model.config.to_dict(), weights)

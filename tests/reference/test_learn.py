@@ -91,7 +91,7 @@ def test_what_is_no_list_of_sentences_is_named(arguments, words, tmp_path):
     ("settings", "error", "words"),
     [
         ({"vocabulary": "8000"}, TypeError, "vocabulary: expected int, got '8000'"),
-        ({"vocabulary": 100}, ValueError, "size: expected at least 260"),
+        ({"vocabulary": 100}, ValueError, "vocabulary: expected at least 260"),
         ({"model": {"width": 3}}, ValueError, "ModelConfig: expected fields among"),
         ({"model": {"source_vocabulary": 300}}, ValueError, "model: expected fields that the vocabulary does not"),
         ({"steps": 2.5}, TypeError, "steps: expected int, got 2.5"),
@@ -102,6 +102,8 @@ def test_what_is_no_list_of_sentences_is_named(arguments, words, tmp_path):
         ({"schedule": "sine"}, ValueError, "schedule: expected one of cosine, linear, inverse_sqrt, got 'sine'"),
         ({"start": "x", "vocabulary": 300}, ValueError, "start: expected no vocabulary and no field .* got vocabulary"),
         ({"start": "x", "model": {"heads": 3}}, ValueError, "start: expected no vocabulary .* got heads"),
+        ({"languages": "de"}, ValueError, "languages: expected two names, .* got 'de'"),
+        ({"languages": ("de",)}, ValueError, "languages: expected two names"),
         ({"start": "no/where"}, FileNotFoundError, "checkpoint: expected the file no/where/model.safetensors"),
     ],
 )
@@ -119,6 +121,14 @@ def test_generators_of_sentences_are_learned_from_as_lists_are(tmp_path):
     generators = (iter(ENGLISH), iter(ITALIAN))
     same = learn(*generators, tmp_path / "generators", vocabulary=300, model=TINY, **SHORT)
     assert same.model.output.weight.equal(lists.model.output.weight)
+
+
+@pytest.mark.parametrize("name", ["a file", "a file/in it"])
+def test_a_folder_that_cannot_be_is_said_before_anything_is_learned(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer_ref.learn.prepare", None)
+    (tmp_path / "a file").write_text("")
+    with pytest.raises(ValueError, match="output: expected a folder to write into, got .*a file"):
+        learn(ENGLISH, ITALIAN, tmp_path / name, vocabulary=300, model=TINY, **SHORT)
 
 
 def test_a_model_is_written_over_on_request_only(tmp_path):

@@ -60,6 +60,8 @@ def cache_bytes(layers: int, groups: int, d_head: int, length: int, bytes_per_el
 
 
 def _d_head(d: int, h: int) -> int:
+    if h < 1:
+        raise ValueError(f"h: expected at least 1, got {h}")
     if d % h:
         raise ValueError(f"d: expected a multiple of heads ({h}), got {d}")
     return d // h
@@ -69,8 +71,9 @@ def _d_head(d: int, h: int) -> int:
 
 
 def feature_map(x: Tensor) -> Tensor:
-    """Return phi(x) = elu(x) + 1 of each number: x + 1 where x > 0, e^x elsewhere, so never 0 or less.
+    """Return phi(x) = elu(x) + 1 of each number: x + 1 where x > 0, e^x elsewhere, so never less than 0.
 
+    Below -17 in float32, below -6 in bfloat16, it rounds to 0; where all features of all keys do, the shares are NaN.
     Katharopoulos et al. 2020, section 3.2.1. Any shape.
     """
     return F.elu(x) + 1
@@ -109,7 +112,7 @@ def linear_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = F
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value).
     causal: a query sees the keys up to its own place alone; then there are as many keys as queries.
     Returns (..., query, d_value). Nothing is divided by the root of d_head.
-    Raises ValueError where shapes do not fit. Katharopoulos et al. 2020, sections 3.2 and 3.3.
+    Raises ValueError where shapes do not fit or there is no key. Katharopoulos et al. 2020, sections 3.2 and 3.3.
     """
     _expect_attention(query, key, value, causal)
     if causal:
@@ -221,10 +224,12 @@ def tiled_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = Fa
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value).
     causal: a query sees the keys up to its own place alone; tiles without a key to see are left out.
-    Returns (..., query, d_value). Raises ValueError where shapes do not fit.
+    Returns (..., query, d_value). Raises ValueError where shapes do not fit, there is no key, or tile is below 1.
     Dao et al. 2022, algorithm 1, with the queries in the outer loop, as their second version has it.
     """
     _expect_attention(query, key, value, causal)
+    if tile < 1:
+        raise ValueError(f"tile: expected at least 1, got {tile}")
     rows = []
     for top in range(0, query.shape[-2], tile):
         asked = query[..., top : top + tile, :]  # (..., tile, d_head)
@@ -273,3 +278,5 @@ def _expect_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool) -
     expect_shape("query", query, ..., "query", "d_head")
     expect_shape("key", key, *query.shape[:-2], query.shape[-2] if causal else "key", query.shape[-1])
     expect_shape("value", value, *key.shape[:-1], "d_value")
+    if not key.shape[-2]:
+        raise ValueError("key: expected at least one to look at, got none")

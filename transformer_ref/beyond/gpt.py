@@ -4,6 +4,8 @@ What is left of chapter 09's Transformer when there is no source: no encoder, no
 read and what is written. Radford et al. 2018 (GPT) and 2019 (GPT-2, which normalizes before each sub-layer).
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -22,8 +24,12 @@ def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, T
     """Return B windows of a text and the same windows one token later, both (B, T).
 
     ids: (n,), the whole text; T: tokens in a window; g: draws where windows begin, each place equally often, places may
-    repeat; B: how many windows. Raises ValueError where the text has no T + 1 tokens.
+    repeat; B: how many windows. Raises TypeError or ValueError for ids of another kind, a T below 1, a B below 0, or
+    where the text has no T + 1 tokens.
     """
+    expect_ids("ids", ids, "n")
+    if T < 1 or B < 0:
+        raise ValueError(f"T, B: expected T of at least 1 and B of at least 0, got {T} and {B}")
     if len(ids) < T + 1:
         raise ValueError(f"ids: expected at least T + 1 = {T + 1} tokens, got {len(ids)}")
     starts = torch.randint(len(ids) - T, (B,), generator=g, device=ids.device)  # (batch,)
@@ -105,10 +111,23 @@ class GPT(nn.Module):
 
 
 def choose(logits: Tensor, tau: float, g: torch.Generator | None) -> Tensor:
-    """Return an id a row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V)."""
+    """Return an id a row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V).
+
+    Raises ValueError for a tau that is no finite number of at least 0.
+    """
+    if not 0 <= tau < math.inf:
+        raise ValueError(f"tau: expected a finite number of at least 0, got {tau}")
     if tau == 0:
         return logits.argmax(-1)
     return torch.multinomial(sampling_probabilities(logits, tau), 1, generator=g).squeeze(1)  # (batch,)
+
+
+def _expect_prompt(ids: Tensor, n: int) -> None:
+    expect_ids("ids", ids, "batch", "target")
+    if ids.shape[1] < 1:
+        raise ValueError("ids: expected at least one token to go on from, got none")
+    if n < 0:
+        raise ValueError(f"n: expected at least 0, got {n}")
 
 
 @torch.inference_mode()
@@ -119,7 +138,11 @@ def generate(
 
     model: ids (batch, target) -> logits (batch, target, vocabulary); ids: (batch, T0), the prompt; context: the most
     tokens that the model is shown, the last ones; tau: temperature, 0 for the likeliest token; g: draws.
+    Raises TypeError or ValueError for a prompt without a token, an n below 0, a context below 1 or a tau below 0.
     """
+    _expect_prompt(ids, n)
+    if context < 1:
+        raise ValueError(f"context: expected at least 1, got {context}")
     for _ in range(n):
         logits = model(ids[:, -context:])[:, -1]  # (batch, vocabulary)
         ids = torch.cat([ids, choose(logits, tau, g)[:, None]], dim=1)  # (batch, target + 1)
@@ -131,8 +154,9 @@ def generate_cached(model: GPT, ids: Tensor, n: int, tau: float, g: torch.Genera
     """Return what `generate` returns, computing each token's keys and values once.
 
     Only while prompt and answer fit into the model's positions: beyond them the window moves, every token gets another
-    position, and no key that was kept is right any more. Raises ValueError there.
+    position, and no key that was kept is right any more. Raises ValueError there, and as `generate` does.
     """
+    _expect_prompt(ids, n)
     if ids.shape[1] + n - 1 > model.max_length:
         raise ValueError(f"n: expected at most {model.max_length - ids.shape[1] + 1} tokens in one window, got {n}")
     cache, new = model.new_cache(), ids  # (batch, T0), then (batch, 1)

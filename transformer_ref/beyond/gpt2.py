@@ -18,11 +18,14 @@ from typing import Any, NamedTuple
 
 import tokenizers
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional as F
 
 from transformer_ref.beyond.gpt import GPT, generate_cached
+from transformer_ref.config import LARGEST_SEED
+from transformer_ref.text.lines import expect_text
 
 REPOSITORY = "openai-community/gpt2"
 FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
@@ -96,6 +99,8 @@ def gpt_from(config: dict[str, Any], theirs: dict[str, Tensor]) -> GPT:
     for name in NEEDED:
         if name not in config:
             raise ValueError(f"{name}: expected this field in config.json, got none")
+        if type(config[name]) is not int or config[name] < 1:
+            raise ValueError(f"{name}: expected a number of at least 1 in config.json, got {config[name]!r}")
     for name, wanted in FLAGS.items():
         if config.get(name, wanted) != wanted:
             raise ValueError(f"{name}: expected {wanted!r}, got {config[name]!r}")
@@ -108,6 +113,8 @@ def gpt_from(config: dict[str, Any], theirs: dict[str, Tensor]) -> GPT:
     for name, parameter in model.named_parameters():
         if ours[name].shape != parameter.shape:
             raise ValueError(f"{name}: expected shape {tuple(parameter.shape)}, got {tuple(ours[name].shape)}")
+        if not ours[name].isfinite().all():
+            raise ValueError(f"{name}: expected finite weights, got NaN or infinity")
     model.load_state_dict(ours)
     for block in model.blocks:
         block.feed_forward.activation = partial(F.gelu, approximate="tanh")
@@ -123,7 +130,15 @@ def load_gpt2(folder: str | Path) -> GPT:
     for path in (config, weights):
         if not path.is_file():
             raise FileNotFoundError(f"folder: expected {path}, which is not there")
-    return gpt_from(json.loads(config.read_text(encoding="utf-8")), load_file(weights))
+    try:
+        described, tensors = json.loads(config.read_text(encoding="utf-8")), load_file(weights)
+    except (ValueError, SafetensorError) as error:  # no JSON, no UTF-8, no whole safetensors file
+        raise ValueError(
+            f"folder: expected a whole config.json and model.safetensors in {folder}, got: {error}"
+        ) from error
+    if not isinstance(described, dict):
+        raise ValueError(f"folder: expected fields in {config}, got a {type(described).__name__}")
+    return gpt_from(described, tensors)
 
 
 def load_gpt2_folder(folder: str | Path) -> GPT2Folder:
@@ -132,11 +147,18 @@ def load_gpt2_folder(folder: str | Path) -> GPT2Folder:
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"folder: expected {path}, which is not there")
-    model = tokenizers.models.BPE.from_file(*map(str, paths))
+    try:
+        model = tokenizers.models.BPE.from_file(*map(str, paths))
+    except Exception as error:  # the library raises nothing more special
+        raise ValueError(f"folder: expected a vocabulary and its merges in {folder}, got: {error}") from error
+    gpt = load_gpt2(folder)
+    words, size = tokenizers.Tokenizer(model).get_vocab(), len(gpt.embedding.table)
+    if max(words.values(), default=0) >= size:
+        raise ValueError(f"vocab.json: expected ids below {size}, as the model has them, got {max(words.values())}")
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    return GPT2Folder(load_gpt2(folder), tokenizer)
+    return GPT2Folder(gpt, tokenizer)
 
 
 def downloaded(folder: Path = DATA) -> Path:
@@ -169,8 +191,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
     chosen = parser.parse_args(arguments)
     try:
+        if not 0 <= chosen.seed <= LARGEST_SEED:
+            raise ValueError(f"seed: expected 0 to {LARGEST_SEED}, got {chosen.seed}")
         model, tokenizer = load_gpt2_folder(downloaded() if chosen.real else chosen.folder)
+        expect_text("text", chosen.text)
         ids = tokenizer.encode(chosen.text).ids
+        if not ids:
+            raise ValueError("text: expected at least one token to go on from, got none")
         print(f"{chosen.text!r} is {ids}")
         drawn = torch.Generator().manual_seed(chosen.seed)
         answer = generate_cached(model, torch.tensor([ids]), chosen.tokens, chosen.tau, drawn)

@@ -46,7 +46,7 @@ class WordList:
     """Words in lower case <-> ids; `<cls>` stands before every text."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        words = sorted({word for text in texts for word in split(text)})
+        words = sorted({word for text in texts for word in split(text)} - {*SPECIALS})
         self.tokens = [*SPECIALS, *words]
         self.ids = {token: id for id, token in enumerate(self.tokens)}
 
@@ -164,10 +164,15 @@ def right(judge: ReviewJudge, ids: Tensor, labels: Tensor) -> float:
 
 @torch.no_grad()
 def guesses(model: MaskedLanguageModel, words: WordList, text: str, count: int = 5) -> list[tuple[str, float]]:
-    """Return the likeliest words for the one "<mask>" of a text, each with its share."""
+    """Return the likeliest words for the one "<mask>" of a text, each with its share.
+
+    count: how many, all there are at most. Raises ValueError for a text with none or several.
+    """
     ids = words.batch([text])
+    if (masks := int((ids == MASK).sum())) != 1:
+        raise ValueError(f'text: expected one "<mask>", got {masks} in {text[:40]!r}')
     shares = model(ids)[ids == MASK][0].softmax(-1)  # (vocabulary,)
-    best = shares.topk(count)
+    best = shares.topk(min(count, len(shares)))
     return [(words.tokens[id], share) for id, share in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
 
 

@@ -38,6 +38,7 @@ from transformer_ref.beyond.efficient import (
 from transformer_ref.device import choose_device
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask
+from transformer_ref.training.run import expect_writable
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.growth import growth, said
 
@@ -308,8 +309,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.threads is not None and options.threads < 1):
         parser.error("--repeats, --threads: expected at least 1")
+    if options.output.suffix.lower() == ".html" or not options.output.name:
+        parser.error(f"--output: expected a file for numbers, such as efficient.json, got {str(options.output)!r}")
+    if not options.room >= 0:
+        parser.error(f"--room: expected at least 0 GiB, got {options.room}")
     clock = time.process_time if options.processor_time else time.perf_counter
     try:
+        _expect_file(options.output)
         device = choose_device(options.device)
         if options.processor_time and (device.type != "cpu" or options.threads != 1):
             raise ValueError("--processor-time: expected --device cpu --threads 1 beside it")
@@ -326,6 +332,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n".join(lines(record)))
     print(f"numbers: {options.output}, figures: {options.output.with_suffix('.html')}")
     return 0
+
+
+def _expect_file(path: Path) -> None:
+    """Raise ValueError where no file can be written: better now than after minutes of measuring."""
+    if path.is_dir():
+        raise ValueError(f"--output: expected a file, got the folder {path}")
+    expect_writable(path.absolute().parent)
 
 
 def save(record: dict[str, Any], path: Path, drawn: bool = True) -> None:

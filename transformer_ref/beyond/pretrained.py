@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.shapes import expect_ids, expect_shape
+from transformer_ref.shapes import expect_ids, expect_mask, expect_shape
 
 IGNORED = -100  # a label that no loss counts, as torch's cross-entropy has it
 HIDDEN, ANOTHER = 0.8, 0.1  # of the chosen tokens; the rest stay as they are (Devlin et al. 2019, section 3.1)
@@ -72,10 +72,12 @@ def pool(h: Tensor, mask: Tensor, how: How) -> Tensor:
 
     h: (batch, length, d_model); mask: boolean (batch, length), True at real tokens. A row without any gives zeros.
     how: "mean" of the real tokens, their "max" feature by feature, or "cls", the first token's vector, whatever it is.
-    Returns (batch, d_model). Raises ValueError for another word, or a shape that does not fit.
+    Returns (batch, d_model). Raises ValueError for another word, or a shape that does not fit, TypeError for a mask of
+    numbers.
     """
     expect_shape("h", h, "batch", "length", "d_model")
     expect_shape("mask", mask, *h.shape[:2])
+    expect_mask("mask", mask, *h.shape[:2])
     if how not in get_args(How):
         raise ValueError(f"how: expected one of {', '.join(get_args(How))}, got {how!r}")
     if how == "cls":
@@ -92,8 +94,11 @@ def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
 
     names: "head" means a parameter of that name and those that begin with "head.", such as "head.weight".
     Everything else gets requires_grad False and loses the gradient that it may hold.
-    Raises ValueError naming a name that the model does not have.
+    Raises ValueError naming a name that the model does not have, TypeError for one string in place of names, whose
+    letters may name other parts.
     """
+    if isinstance(names, str):
+        raise TypeError(f"names: expected a list of names, got the string {names!r}")
     names = list(names)
 
     def means(name: str, full: str) -> bool:

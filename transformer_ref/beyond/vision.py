@@ -39,6 +39,8 @@ def unpatchify(patches: Tensor, p: int, height: int, width: int) -> Tensor:
 
     Raises ValueError when the patches are not as many, or not as long, as such an image has.
     """
+    if p < 1:
+        raise ValueError(f"p: expected at least 1, got {p}")
     rows, columns = height // p, width // p
     expect_shape("patches", patches, "batch", rows * columns, "features")
     batch, _, features = patches.shape

@@ -1,6 +1,9 @@
 """Sentences of ids become batches of similar length (chapter 10)."""
 
+import hashlib
+from array import array
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -101,6 +104,15 @@ class BatchStream:
                 yield self.batch(items)
             self.epoch, self.position = self.epoch + 1, 0
 
+    @cached_property
+    def sha256(self) -> str:
+        """A fingerprint of all ids and of their order, in hexadecimal."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            for ids in side:
+                digest.update(len(ids).to_bytes(8, "little") + array("i", ids).tobytes())
+        return digest.hexdigest()
+
     def one_epoch(self) -> Iterator[Batch]:
         """Yield each item once, from short to long, wherever the stream stands."""
         return (self.batch(items) for items in self._pack(self._lengths, self.max_tokens))
@@ -112,5 +124,5 @@ class BatchStream:
         return Batch(pad_sequences(sources, self.pad), self._shift(labels, self.bos), labels)
 
     def _order(self) -> list[list[int]]:
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + self.epoch) % 2**63)
         return self._pack(self._lengths, self.max_tokens, generator)

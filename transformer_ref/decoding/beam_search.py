@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready
+from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready
 from transformer_ref.model.transformer import Transformer
 
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
@@ -49,15 +49,17 @@ def beam_search(
     At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam` that ends
     in eos is finished: it is never extended, and the next best takes its place. A sentence is done when `beam`
     hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
-    Raises ValueError when the model is in training mode, or `beam` or `max_length` is below 1.
+    Raises ValueError when the model is in training mode, `beam` or `max_length` is below 1, or `length_exponent` is
+    not from 0 to 10.
     """
     expect_ready(model, max_length)
+    expect_length_exponent(length_exponent)
     if beam < 1:
         raise ValueError(f"beam: expected at least 1, got {beam}")
     eos = model.config.eos
+    encoded = model.encode(source_ids)  # (open, ...)
     found: list[list[Hypothesis]] = [[] for _ in source_ids]
     beams = _first_beams(source_ids, beam, model.config.bos)
-    encoded = model.encode(source_ids)  # (open, ...)
     cache = model.new_cache()
     for length in range(1, max_length + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory

@@ -5,6 +5,8 @@ likeliest tokens (Fan et al. 2018, section 5.4), top-p the fewest tokens that to
 section 3.1).
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -21,8 +23,10 @@ def sampling_probabilities(
     logits: (..., vocabulary); temperature: above 0, below 1 sharpens; top_k: at least 1, ties with the last are kept;
     top_p: in (0, 1]. With both, top-p chooses among what top-k kept. Raises ValueError naming the argument.
     """
-    if not temperature > 0:
-        raise ValueError(f"temperature: expected more than 0 (greedy decoding is the limit), got {temperature}")
+    if not 0 < temperature < math.inf:
+        raise ValueError(
+            f"temperature: expected more than 0 (greedy decoding is the limit) and no infinity, got {temperature}"
+        )
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k: expected at least 1, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:

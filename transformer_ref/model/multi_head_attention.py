@@ -24,10 +24,16 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     """
     expect_shape("x", x, "batch", "length", "d_model")
     batch, length, d_model = x.shape
-    if d_model % heads:
-        raise ValueError(f"d_model: expected a multiple of heads ({heads}), got {d_model}")
+    _expect_heads(d_model, heads)
     pieces = x.reshape(batch, length, heads, d_model // heads)  # (batch, length, heads, d_head)
     return pieces.transpose(1, 2)  # (batch, heads, length, d_head)
+
+
+def _expect_heads(d_model: int, heads: int) -> None:
+    if heads < 1:
+        raise ValueError(f"heads: expected at least 1, got {heads}")
+    if d_model % heads:
+        raise ValueError(f"d_model: expected a multiple of heads ({heads}), got {d_model}")
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -48,8 +54,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0, bias: bool = True) -> None:
         super().__init__()
-        if d_model % heads:
-            raise ValueError(f"d_model: expected a multiple of heads ({heads}), got {d_model}")
+        _expect_heads(d_model, heads)
         self.heads = heads
         self.project_query = nn.Linear(d_model, d_model, bias=bias)  # W^Q
         self.project_key = nn.Linear(d_model, d_model, bias=bias)  # W^K

@@ -70,11 +70,13 @@ class LearnedPositions(nn.Module):
 def _rows(table: Tensor, x: Tensor, positions: Sequence[int] | int) -> Tensor:
     expect_shape("x", x, "batch", "length", table.shape[1])
     if isinstance(positions, int):
-        end = positions + x.shape[1]
+        first, end = positions, positions + x.shape[1]
     else:
-        end = max(positions, default=0) + 1
+        first, end = min(positions, default=0), max(positions, default=0) + 1
         if len(positions) != x.shape[1]:
             raise ValueError(f"positions: expected one for each of {x.shape[1]} tokens, got {len(positions)}")
+    if first < 0:
+        raise ValueError(f"positions: expected none below 0, got {first}")
     if end > table.shape[0]:
         raise ValueError(f"length: expected at most {table.shape[0]} positions, got {end}")
     return table[positions:end] if isinstance(positions, int) else table[list(positions)]  # (length, d_model)

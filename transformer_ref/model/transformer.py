@@ -13,7 +13,7 @@ from transformer_ref.model.encoder import Encoder
 from transformer_ref.model.key_value_cache import DecoderCache
 from transformer_ref.model.masks import causal_mask, padding_mask
 from transformer_ref.model.positional_encoding import SinusoidalPositions
-from transformer_ref.shapes import expect_padding_last
+from transformer_ref.shapes import expect_ids, expect_padding_last
 
 
 class Encoded(NamedTuple):
@@ -90,6 +90,7 @@ class Transformer(nn.Module):
         positions: where each of the target's tokens stands; None means behind those that the cache holds.
         Raises ValueError when the target is longer than max_length.
         """
+        expect_ids("target_ids", target_ids, "batch", "target")
         length, before = target_ids.shape[1], 0 if cache is None else cache.length
         if mask is None and length > 1:  # one token, the newest, may look at all
             mask = causal_mask(length, before, target_ids.device)  # (target, before + target)

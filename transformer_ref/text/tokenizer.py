@@ -53,8 +53,11 @@ class WordTokenizer:
 
     @classmethod
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
-        """Return a tokenizer that knows each word seen `minimum_count` times, and every character seen."""
-        sentences = [_words(line) for line in lines]
+        """Return a tokenizer that knows each word seen `minimum_count` times, and every character seen.
+
+        Raises TypeError for one string in place of lines.
+        """
+        sentences = [_words(line) for line in list_of_lines("lines", lines)]
         words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS) :]
         characters = sorted({character for sentence in sentences for word in sentence for character in word} - {JOINER})
         spelling = [JOINER, *characters, *(character + JOINER for character in characters)]
@@ -91,6 +94,8 @@ class SubwordTokenizer:
     The library's ids are shifted past the four special ones, so no text can spell a special token.
     """
 
+    SMALLEST = len(SPECIAL_TOKENS) + 256  # ids: the special tokens and the bytes
+
     def __init__(self, library_tokenizer: tokenizers.Tokenizer) -> None:
         self._library_tokenizer = library_tokenizer
 
@@ -101,9 +106,8 @@ class SubwordTokenizer:
         Raises ValueError when `size` has no room for the special tokens and the 256 bytes.
         """
         alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-        smallest = len(SPECIAL_TOKENS) + len(alphabet)
-        if size < smallest:
-            raise ValueError(f"size: expected at least {smallest} (special tokens and bytes), got {size}")
+        if size < cls.SMALLEST:
+            raise ValueError(f"size: expected at least {cls.SMALLEST} (special tokens and bytes), got {size}")
         library_tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
         library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
         library_tokenizer.decoder = tokenizers.decoders.ByteLevel()

@@ -128,6 +128,7 @@ def save_training(folder: str | Path, training: Training) -> Path:
         "validations": training.validations,
         "epoch": training.stream.epoch,
         "position": training.stream.position,
+        "data_sha256": training.stream.sha256,
     }
     if isinstance(training.model, OwnTransformer):
         header["code_sha256"] = training.model.code.sha256
@@ -140,7 +141,8 @@ def save_training(folder: str | Path, training: Training) -> Path:
 def load_training(folder: str | Path, training: Training) -> None:
     """Set a freshly built training to where the saved one stood; its length and the use of memory may differ.
 
-    Raises FileNotFoundError, or ValueError naming the field that does not fit.
+    Raises FileNotFoundError, or ValueError naming the field that does not fit, such as ids of another text: a tokenizer
+    learned from it means other words by the same numbers.
     """
     path = Path(folder) / TRAINING_FILE
     tensors, header = _read(path, CPU)
@@ -152,6 +154,8 @@ def load_training(folder: str | Path, training: Training) -> None:
     _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
     code = training.model.code.sha256 if isinstance(training.model, OwnTransformer) else "nothing"
     _expect_equal(path, {"code_sha256": header.get("code_sha256", "nothing")}, {"code_sha256": code})
+    data = training.stream.sha256
+    _expect_equal(path, {"data_sha256": header.get("data_sha256", data)}, {"data_sha256": data})  # old files have none
     _load_weights(path, training.model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:

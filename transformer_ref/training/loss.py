@@ -18,7 +18,8 @@ def masked_cross_entropy(logits: Tensor, labels: Tensor, pad: int) -> Tensor:
 def label_smoothed_cross_entropy(logits: Tensor, labels: Tensor, pad: int, smoothing: float) -> Tensor:
     """Return the mean cross-entropy against `smooth_targets`, in nats, without building them.
 
-    logits: (batch, target, vocabulary); labels: (batch, target); smoothing: in [0, 1).
+    logits: (batch, target, vocabulary); labels: (batch, target); smoothing: in [0, 1). Raises ValueError for another
+    one, or where there is no third token to spread it over.
     Source: Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4 (epsilon = 0.1). Szegedy et al. spread
     over all tokens, the label among them, and so does torch's `cross_entropy(label_smoothing=...)`. Ours spreads over
     all but the label and the padding, as in Rush 2018, "The Annotated Transformer". At 50 tokens the two losses
@@ -26,6 +27,7 @@ def label_smoothed_cross_entropy(logits: Tensor, labels: Tensor, pad: int, smoot
     """
     expect_shape("logits", logits, "batch", "target", "vocabulary")
     expect_ids("labels", labels, *logits.shape[:2])
+    _expect_smoothing(smoothing, logits.shape[-1])
     real = labels != pad  # (batch, target)
     labels = labels[real]  # (real,)
     precise = torch.promote_types(logits.dtype, torch.float32)  # a sum over a vocabulary is not for bf16
@@ -42,12 +44,21 @@ def smooth_targets(labels: Tensor, vocabulary: int, smoothing: float, pad: int) 
     """Return the wished-for probabilities: 1 - smoothing for the label, the rest for all others but pad.
 
     labels: (batch, target). Returns (batch, target, vocabulary); rows whose label is pad are all zero.
+    Raises as `label_smoothed_cross_entropy` does.
     """
     expect_ids("labels", labels, "batch", "target")
-    targets = torch.full((*labels.shape, vocabulary), smoothing / (vocabulary - 2), device=labels.device)
+    _expect_smoothing(smoothing, vocabulary)
+    targets = torch.full((*labels.shape, vocabulary), smoothing / max(vocabulary - 2, 1), device=labels.device)
     targets.scatter_(-1, labels[..., None], 1 - smoothing)  # (batch, target, vocabulary)
     targets[..., pad] = 0
     return targets.masked_fill(labels[..., None] == pad, 0)
+
+
+def _expect_smoothing(smoothing: float, vocabulary: int) -> None:
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"smoothing: expected at least 0 and below 1, got {smoothing}")
+    if smoothing and vocabulary < 3:
+        raise ValueError(f"vocabulary: expected at least 3 tokens to smooth over, got {vocabulary}")
 
 
 class MeanLoss:

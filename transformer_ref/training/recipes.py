@@ -56,13 +56,16 @@ def varied(
 ) -> Recipe:
     """Return the recipe with a size of SIZES, with subwords of another number, or with other fields of `ModelConfig`.
 
-    Raises ValueError for a field that it does not have or that the vocabulary decides, TypeError for no number.
+    Raises ValueError for a field that it does not have or that the vocabulary decides, or for too small a vocabulary,
+    TypeError for no number.
     """
     changes = fields_from(ModelConfig, {**(SIZES[size] if size else {}), **(model or {})})
     if decided := sorted({"source_vocabulary", "target_vocabulary"} & set(changes)):
         raise ValueError(f"model: expected fields that the vocabulary does not decide, got {', '.join(decided)}")
     if vocabulary is not None and type(vocabulary) is not int:
         raise TypeError(f"vocabulary: expected int, got {vocabulary!r}")
+    if vocabulary is not None and vocabulary < SubwordTokenizer.SMALLEST:
+        raise ValueError(f"vocabulary: expected at least {SubwordTokenizer.SMALLEST}, got {vocabulary}")
     learn_tokenizer = recipe.learn_tokenizer if vocabulary is None else subwords(vocabulary)
     return replace(recipe, learn_tokenizer=learn_tokenizer, model={**recipe.model, **changes})
 
@@ -147,10 +150,13 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
     """Return the lines of a split: train, validation, test or another one that the corpus has.
 
     folder: where its files are; multi30k can do without, and the built-in corpus has no files.
-    Raises ValueError for a split or a pair of languages that the corpus does not have, or for no folder; and what
+    Raises ValueError for a split or a pair of languages that the corpus does not have, for no folder or, beside the
+    built-in corpus, for one; and what
     `load_multi30k` and `load_parallel` raise.
     """
     if corpus == "grammar":
+        if folder:
+            raise ValueError(f"data: expected no folder for the built-in corpus, got {folder}; --corpus names another")
         return _built_in(split, source, target)
     if corpus not in RECIPES:
         raise ValueError(f"corpus: expected one of {', '.join(RECIPES)}, got {corpus!r}, which has no files")

@@ -1,6 +1,7 @@
 """A corpus becomes a checkpoint: what `python -m transformer_ref train` does."""
 
 import dataclasses
+import tempfile
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -158,6 +159,18 @@ def expect_nothing_to_lose(output: Path) -> None:
             f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
             "name another folder, resume that training, or ask to overwrite it"
         )
+
+
+def expect_writable(folder: Path) -> None:
+    """Try the folder, or the one that it will be made in: what cannot be written is better said now than after hours.
+
+    Raises ValueError for one that is a file or that we have no right to.
+    """
+    try:
+        exists = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        tempfile.TemporaryFile(dir=exists).close()
+    except OSError as error:
+        raise ValueError(f"output: expected a folder to write into, got {folder} ({error.strerror})") from error
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:

@@ -63,12 +63,18 @@ def write_run_card(folder: Path, card: Mapping[str, Any], curves: str) -> None:
 
 
 def add_scores(folder: Path, split: str, beam: int, scores: Mapping[str, tuple[float, str]]) -> bool:
-    """Add a split's scores, each with its signature, to the card in the folder; return whether there is one."""
+    """Add a split's scores, each with its signature, to the card in the folder; return whether there is one.
+
+    Raises ValueError for a file of that name that is no card.
+    """
     path = folder / CARD_FILE
     if not path.is_file():
         return False
-    card = json.loads(path.read_text(encoding="utf-8"))
-    kept = [each for each in card["scores"] if (each["split"], each["beam"]) != (split, beam)]
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        kept = [each for each in card["scores"] if (each["split"], each["beam"]) != (split, beam)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"card: expected a run's card to add scores to, got {path} ({error!r})") from error
     named = {name: {"score": round(score, 2), "signature": signature} for name, (score, signature) in scores.items()}
     card["scores"] = [*kept, {"split": split, "beam": beam, **named}]
     _write(path, json.dumps(card, indent=2, ensure_ascii=False) + "\n")

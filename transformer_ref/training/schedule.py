@@ -10,9 +10,12 @@ FINAL_FACTOR = 0.02  # the share of the peak that the cosine ends at
 def noam_rate(step: int, d_model: int, warm_up: int) -> float:
     """Return the learning rate of a step, counted from 1: linear growth, then 1 / sqrt(step).
 
-    Source: Vaswani et al. 2017, equation 3. Raises ValueError for a step below 1.
+    Source: Vaswani et al. 2017, equation 3. Raises ValueError for a step, d_model or warm_up below 1.
     """
     _expect_counted_from_one(step)
+    for name, number in (("d_model", d_model), ("warm_up", warm_up)):
+        if not number >= 1:
+            raise ValueError(f"{name}: expected at least 1, got {number}")
     return d_model**-0.5 * min(step**-0.5, step * warm_up**-1.5)
 
 
