@@ -303,6 +303,9 @@ def test_torch_still_says_what_we_know_its_errors_by():
         lambda: torch.ones(2).topk(3),
         lambda: Unmade(torch.nn.ReLU()),
         lambda: Unmade(torch.nn.Parameter(torch.ones(2))),
+        lambda: torch.ones(2, requires_grad=True).add_(1),
+        lambda: torch.ones(2, requires_grad=True)[0].add_(1),
+        lambda: torch.zeros(2).multinomial(1),
         lambda: torch.ones(2, requires_grad=True).numpy(),
     ):
         with pytest.raises((RuntimeError, AttributeError)) as raised:
