@@ -371,3 +371,11 @@ def test_a_stop_where_gradients_are_asked_is_said_as_such():
     source = "def attend(W, V):\n    V[0, 0, 0] = V[0, 0, 0] + 0\n    return W @ V\n"
     found = [fact.kind for fact in noticed(ATTEND, source)]
     assert "stops with gradients" in found and "another gradient" not in found
+
+
+def test_what_agrees_with_a_known_mistake_is_not_said_to_be_off_by_nothing():
+    convolution = catalogue.find("conv-as-attention")
+    in_the_weights = "(row * W + column)[inside]] = float(kernel[0, 0, a, b])"
+    source = convolution.right[0].source.but("(row * W + column)[inside]] = 1", in_the_weights)
+    seen = judge(convolution, LocalPeer(namespace_of(source)), b"key").noticed
+    assert ("offset", 0.0) not in [(fact.kind, fact.factor) for fact in seen]
