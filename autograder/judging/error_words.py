@@ -11,6 +11,11 @@ STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
+LEAF = (
+    "It is written into in place, while gradients are asked for it. Make a new value instead; the numbers of a "
+    "parameter are overwritten inside `with torch.no_grad():`."
+)
+LEAF_BEGINS = ("a leaf Variable that requires grad", "a view of a leaf Variable that requires grad")
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
 TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
@@ -38,6 +43,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
     if error.message in TORCH_SAYS:
         return TORCH_SAYS[error.message]
+    if error.message.startswith(LEAF_BEGINS):
+        return LEAF
     if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
         return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
     if error.about[:1] == ("hidden",) and error.about[1:]:
@@ -61,7 +68,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
 
 def may_be_of_shapes(error: Raised) -> bool:
     """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
-    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not error.source.startswith("raise ")
+    other = error.source.startswith("raise ") or error.message.startswith(LEAF_BEGINS)
+    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 
 
 def _shapes_that_met(error: Raised) -> str:
