@@ -16,6 +16,11 @@ LEAF = (
     "parameter are overwritten inside `with torch.no_grad():`."
 )
 LEAF_BEGINS = ("a leaf Variable that requires grad", "a view of a leaf Variable that requires grad")
+OVERWRITTEN = (
+    "A tensor that the gradients still need was written into afterwards, by +=, by [...] = or a name that ends in _. "
+    "Make a new one at each step: a = a + b."
+)
+OVERWRITTEN_BEGINS = "one of the variables needed for gradient computation"
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
 TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
@@ -45,6 +50,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return TORCH_SAYS[error.message]
     if error.message.startswith(LEAF_BEGINS):
         return LEAF
+    if error.message.startswith(OVERWRITTEN_BEGINS):
+        return OVERWRITTEN
     if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
         return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
     if error.about[:1] == ("hidden",) and error.about[1:]:

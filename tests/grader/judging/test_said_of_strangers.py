@@ -45,6 +45,23 @@ def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
     assert "Which of these lengths" not in told and "meet from the right" not in told
 
 
+def test_a_state_that_is_written_over_is_explained_where_gradients_need_it() -> None:
+    source = """
+def linear_attention(Q, K, V, causal):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    if not causal:
+        return (q @ (k.mT @ V)) / (q @ k.sum(1)[..., None])
+    state, total, rows = torch.zeros_like(k[:, 0, :, None] * V[:, 0, None]), torch.zeros_like(k[:, 0]), []
+    for i in range(Q.shape[1]):
+        state += k[:, i, :, None] * V[:, i, None]
+        total += k[:, i]
+        rows.append((q[:, i, None] @ state)[:, 0] / (q[:, i] * total).sum(-1, keepdim=True))
+    return torch.stack(rows, 1)
+"""
+    verdict = judge(catalogue.find("linear-attention"), LocalPeer(namespace_of(source)), b"key", disclosed=True)
+    assert "that the gradients still need was written into afterwards" in " ".join(explanation(verdict).split())
+
+
 def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
     right = catalogue.find("pool").right[0].source
     exercise = catalogue.find("pool")
