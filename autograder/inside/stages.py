@@ -199,6 +199,7 @@ class Reading:
         if isinstance(result, Tensor) and result.requires_grad and result.numel():
             factors = torch.linspace(1.0, 2.0, result.numel(), dtype=result.dtype).reshape(result.shape)
             found = list(torch.autograd.grad((result * factors).sum(), flat, allow_unused=True))
+        found = ["no gradient" if one is None else one for one in found]  # None would be told as a missing return
         return {"result": result, "gradients": [list(found[at : at + 2]) for at in range(0, len(found), 2)]}
 
 

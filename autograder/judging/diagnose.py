@@ -34,7 +34,7 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
 TWO = "Two mistakes that we know, made together, give exactly your results."
 SOME = "Some of your results, though not all, are those of a mistake that we know:"
 NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
-LOOSE = 0.01  # a relative tolerance from which on results agree by chance, as of a measurement
+LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
 PATIENCE = 4.0  # seconds of processor time that pairs may take which are not kept
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
@@ -86,7 +86,7 @@ def _two_at_once(
     in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
-    loose = any(outcome.probe.rtol >= LOOSE for outcome in asked)
+    loose = any(max(outcome.probe.rtol, outcome.probe.atol) >= LOOSE for outcome in asked)
     end = math.inf if kept else time.process_time() + PATIENCE
     for known, first, second in _pairs(exercise) if kept else _nearest_first(exercise, asked[0]):
         if time.process_time() > end:

@@ -19,16 +19,24 @@ PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
 NO_SHARE = "A row holds no share above 0: nothing is left to draw."
-WRITTEN = "That line writes into a value that gradients are asked of. Make a new one: x = x + y, and not x += y."
 KINDS = "Numbers of two dtypes meet there. What you make yourself takes the dtype of what came in, such as x.dtype."
+LEAF = (
+    "It is written into in place, while gradients are asked for it. Make a new value instead; the numbers of a "
+    "parameter are overwritten inside `with torch.no_grad():`."
+)
+OVERWRITTEN = (
+    "A tensor that the gradients still need was written into afterwards, by +=, by [...] = or a name that ends in _. "
+    "Make a new one at each step: a = a + b."
+)
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
-TORCH_SAYS = {  # what torch says word for word, where nothing else tells one of its errors from another
+TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
     "selected index k out of range": "topk was asked for more than there is along its axis.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
-    "a leaf Variable that requires grad is being used in an in-place operation.": WRITTEN,
-    "a view of a leaf Variable that requires grad is being used in an in-place operation.": WRITTEN,
+    "a leaf Variable that requires grad": LEAF,
+    "a view of a leaf Variable that requires grad": LEAF,
+    "one of the variables needed for gradient computation": OVERWRITTEN,
     "invalid multinomial distribution (sum of probabilities <= 0)": NO_SHARE,
     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.": NUMPY,
 }
@@ -49,8 +57,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
     if isinstance(outcome.expected.result, Raised):
         return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
-    if error.message in TORCH_SAYS:
-        return TORCH_SAYS[error.message]
+    if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
+        return said[0]
     if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
         return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
     if error.about[:1] == ("hidden",) and error.about[1:]:
@@ -76,7 +84,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
 
 def may_be_of_shapes(error: Raised) -> bool:
     """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
-    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not error.source.startswith("raise ")
+    other = error.source.startswith("raise ") or error.message.startswith(LEAF_BEGINS)
+    return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 
 
 def _shapes_that_met(error: Raised) -> str:

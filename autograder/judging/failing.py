@@ -77,7 +77,17 @@ def _is_float64(outcome: Outcome) -> bool:
 
 
 def _is_turned(outcome: Outcome) -> bool:
-    return any(isinstance(a, Tensor) and not a.is_contiguous() for a in outcome.case.arguments)
+    turned = any(isinstance(a, Tensor) and not a.is_contiguous() for a in outcome.case.arguments)
+    return turned and not _wrong_in_late_digits(outcome)
+
+
+def _wrong_in_late_digits(outcome: Outcome) -> bool:
+    """Whether the numbers are right but for their last digits, which no order in memory brings about."""
+    if outcome.passed or outcome.difference.kind != "value":
+        return False
+    wanted, got = outcome.difference.expected, outcome.difference.got
+    comparable = isinstance(wanted, Tensor) and isinstance(got, Tensor) and wanted.shape == got.shape
+    return comparable and torch.allclose(got.double(), wanted.double(), rtol=1e-5, atol=0.0)
 
 
 def _asks_gradients(outcome: Outcome) -> bool:

@@ -13,8 +13,8 @@ SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
 REFUSED = "a file that does not fit is refused"
 
 
-def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0, mask: bool = True) -> dict[str, Tensor]:
-    """Weights as the file has them, drawn; the norms' scales near 1."""
+def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0, whole: bool = True) -> dict[str, Tensor]:
+    """Weights as the file has them, drawn; the norms' scales near 1. whole: with what the table leaves out."""
     V, D, F, layers, longest = sizes
     shapes: dict[str, tuple[int, ...]] = {"encoder.embed.weight": (V, D), "encoder.positions.weight": (longest, D)}
     for n in range(layers):
@@ -33,15 +33,15 @@ def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: 
             continue
         value = torch.randn(*shape, generator=g, dtype=torch.float64) / 2 + name.endswith("scale") + at
         made[name] = value.to(dtype)
-    return {name: value for name, value in made.items() if mask or not name.endswith("mask")}
+    return {name: value for name, value in made.items() if whole or (not name.endswith("mask") and not name.startswith("head."))}
 
 
 def weights(
     g: torch.Generator, sizes: tuple[int, ...] = SIZES, stored: torch.dtype = torch.float16, dtype: str = "float32",
-    at: float = 0.0, order: str = "", mask: bool = True,
+    at: float = 0.0, order: str = "", whole: bool = True,
 ) -> Case:  # fmt: skip
     """The file's entries and what the stage makes the model of. order: "backwards" or "by name" where not as in the table."""
-    sd = foreign(g, sizes, stored, at, mask)
+    sd = foreign(g, sizes, stored, at, whole)
     if order == "backwards":
         sd = dict(reversed(sd.items()))
     if order == "by name":

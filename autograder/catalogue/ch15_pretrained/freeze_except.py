@@ -157,6 +157,8 @@ EXERCISE = Exercise(
                   return [full for full in parameters if chosen(full)]"""), FREEZE,
               """Linear layers were frozen and nothing else: embeddings and norms go on learning. Go through all parameters, whatever kind of layer
               they belong to."""),
+        wrong("only the gradients forgotten, and named by the flags", RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
+              """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
         wrong("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
               """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds these parameters moves whatever
               has a gradient. Forget them: .grad becomes None.""", quotes=moved),
@@ -189,6 +191,11 @@ EXERCISE = Exercise(
               "Names were compared up to their first dot, so one layer of the encoder meant all of it. Compare the whole name."),
         wrong("the other way round", RIGHT.but(SET, "parameter.requires_grad = not chosen(full)").but(IF_NOT, "if chosen(full):"), FREEZE,
               "What was named is frozen and the rest learns: the other way round."),
+        wrong("the other way round, in the list too", RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
+              "What was named is frozen and the rest learns, and the list says so too: the other way round."),
+        wrong("the last name alone, in the list too", RIGHT.but(CHOSEN, """
+                  return bool(names) and (full == names[-1] or full.startswith(names[-1] + "."))"""), FREEZE,
+              "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name means it."),
         wrong("the last name alone", RIGHT.but(SET, """
                   for name in names:
                       parameter.requires_grad = full == name or full.startswith(name + ".")
@@ -235,6 +242,8 @@ EXERCISE = Exercise(
         wrong("the names as they were given", RIGHT.but(RETURNED, "return list(names)"), FREEZE,
               """The names came back as they were given. The *full* names of what learns are wanted: for `head`, `head.weight` and `head.bias`.""",
               quotes=came_back),
+        wrong("the last words of the names", RIGHT.but("return [full for", 'return [full.split(".")[-1] for'), FREEZE,
+              "Only the last words of the names came back, and many parameters are called `weight`. The full names are wanted.", quotes=came_back),
         wrong("the names of what is frozen", RIGHT.but("if chosen(full)]", "if not chosen(full)]"), FREEZE,
               "The names of what is frozen came back. Those of what learns are wanted.", quotes=came_back),
         wrong("all names", RIGHT.but(" if chosen(full)]", "]"), FREEZE,

@@ -120,7 +120,7 @@ EXERCISE = Exercise(
         hidden("bfloat16", weights, SIZES, torch.bfloat16, says="of whatever floats"),
         hidden("float32 into float32", weights, SIZES, torch.float32, says="of whatever floats"),
         hidden("float64 into float64, large numbers", weights, SIZES, torch.float64, "float64", 1e8, rtol=0.0, says="of whatever floats"),
-        hidden("without masks", weights, (9, 3, 4, 2, 6), mask=False, says="may be there or not"),
+        hidden("without masks and head", weights, (9, 3, 4, 2, 6), whole=False, says="may be there or not"),
         hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",), says="an entry that is missing"),
         hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",), says="an entry that is missing"),
         hidden("a layer is missing", damaged, tuple(
@@ -130,6 +130,9 @@ EXERCISE = Exercise(
                    for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name),
                    says="one that is in no line of the table"),
         hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),), says="one that is in no line of the table"),
+        hidden("a part beside the encoder", damaged, put=(("decoder.ln_last.scale", (4,)),), says="one that is in no line of the table"),
+        hidden("a fused matrix that is too wide", damaged, put=(("encoder.block.0.attn.kqv.weight", (4, 16)),), says="one whose shape does not fit"),
+        hidden("as many numbers in another shape", damaged, put=(("encoder.block.1.mlp.up.weight", (6, 4)),), says="one whose shape does not fit"),
         hidden("a row for a whole table", damaged, put=(("encoder.positions.weight", (1, 4)),), says="one whose shape does not fit"),
         hidden("one number for a norm", damaged, put=(("encoder.block.0.ln_1.scale", (1,)),), says="one whose shape does not fit"),
         second_call(weights, SIZES, also=UNTOUCHED, says=PROMISED),
@@ -150,14 +153,9 @@ EXERCISE = Exercise(
         wrong("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"), FUSED,
               """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of the others for it. The file
               has the keys first."""),
-        wrong("queries, values, keys", RIGHT.but("keys, queries, values = value", "queries, values, keys = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
-        wrong("values, keys, queries", RIGHT.but("keys, queries, values = value", "values, keys, queries = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
-        wrong("values, queries, keys", RIGHT.but("keys, queries, values = value", "values, queries, keys = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
-        wrong("keys, values, queries", RIGHT.but("keys, queries, values = value", "keys, values, queries = value"), FUSED,
-              "The three thirds went to the wrong projections. The file has keys, queries, values, in this order."),
+        *(wrong(order, RIGHT.but("keys, queries, values = value", f"{order} = value"), FUSED,
+                "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.")
+          for order in ("queries, values, keys", "values, keys, queries", "values, queries, keys", "keys, values, queries")),
         wrong("the thirds of the bias in another order", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "bias":
@@ -217,6 +215,13 @@ EXERCISE = Exercise(
         wrong("what is in no line goes by", RIGHT.but(UNKNOWN, "continue"), STRICT,
               """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a part that the file's model
               needs. Leave out what the table says, and refuse anything else."""),
+        wrong("parts beside the encoder go by", RIGHT.but('name.startswith("head.")', 'not name.startswith("encoder.")'), STRICT,
+              "Whatever does not begin with `encoder.` was left out. The table leaves out `head.` alone; refuse anything else."),
+        wrong("the rest of a wide matrix goes by", RIGHT.but("value.chunk(3, dim=0)", "value[: 3 * len(model.norm.weight)].chunk(3, dim=0)"), STRICT,
+              "A fused matrix with more than 3D columns was cut to size, and the rest thrown away. Compare its shape first."),
+        wrong("shapes that are bent", HAND.but("if parameter.shape != ours[name].shape:", "if parameter.numel() != ours[name].numel():").but(
+                  COPIED, "parameter.copy_(ours[name].reshape(parameter.shape))"), STRICT,
+              "A tensor of another shape was bent into the right one: as many numbers, each in another place. Refuse it."),
         wrong("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
               """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole parameter and says nothing.
               Compare the shapes, and refuse what does not fit."""),
@@ -348,6 +353,7 @@ EXERCISE = Exercise(
                     linear(layer.narrow, b + ".mlp.down")
                     w, bias = take(b + ".attn.kqv.weight"), take(b + ".attn.kqv.bias")
                     D = w.shape[0]
+                    if w.shape[1] != 3 * D: raise ValueError(w.shape)
                     for place, ours in enumerate((layer.key, layer.query, layer.value)):
                         copy(ours.weight, w[:, place * D:(place + 1) * D].T)
                         copy(ours.bias, bias[place * D:(place + 1) * D])

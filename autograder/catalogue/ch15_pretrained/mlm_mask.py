@@ -160,11 +160,26 @@ def near(evidence: Evidence, *shares: str) -> bool:
 
 
 def only_covered(evidence: Evidence) -> bool:
-    """Whether there are labels where the mask stands and nowhere else, though other words changed."""
+    """Whether there are labels where the mask stands and nowhere else, though other words changed, in a small table perhaps none."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
     covered = inputs == evidence.arguments[3]
     changed = (inputs != evidence.arguments[0]) & ~covered
-    return bool(((labels != UNCOUNTED) == covered).all()) and bool(changed.any()) and bool(covered.any())
+    exchanged = bool(changed.any()) or inputs.numel() < SMALL
+    return bool(((labels != UNCOUNTED) == covered).all()) and exchanged and bool(covered.any())
+
+
+def only_changed(evidence: Evidence) -> bool:
+    """Whether there are labels where a word changed and nowhere else, by the mask and by other words, of which a small table may have none."""
+    inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
+    changed = inputs != evidence.arguments[0]
+    exchanged = bool((changed & (inputs != evidence.arguments[3])).any()) or inputs.numel() < SMALL
+    return bool(((labels != UNCOUNTED) == changed).all()) and exchanged and bool(changed.any())
+
+
+def first_alone(evidence: Evidence) -> bool:
+    """Whether of several sentences only the first has labels."""
+    asked = (evidence.got.told["labels"] != UNCOUNTED).any(dim=1)
+    return len(asked) > 1 and bool(asked[0]) and not bool(asked[1:].any())
 
 
 RIGHT = answer("""
@@ -228,7 +243,7 @@ EXERCISE = Exercise(
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
               """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model must
-              not know that what it sees is right."""),
+              not know that what it sees is right.""", shows=only_changed),
         wrong("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
@@ -267,6 +282,8 @@ EXERCISE = Exercise(
         wrong("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
               """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table as large as
               ids."""),
+        wrong("the first sentence alone", RIGHT.but(REAL, "chosen = chosen & ~special & (torch.arange(len(ids)) == 0)[:, None]"), MLM,
+              "Only the first sentence has labels. The batch holds several: ids is (B, T).", quotes=None, shows=first_alone),
         wrong("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
               "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own.", quotes=None),
         wrong("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,

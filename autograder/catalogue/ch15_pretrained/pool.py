@@ -47,7 +47,7 @@ def inputs(
 
 def far_and_turned(g: torch.Generator) -> Case:
     """Large numbers that lie in memory as after a transpose."""
-    case = inputs(g, 3, 5, 4, "mean", torch.float64, FAR)
+    case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR)  # one sentence has 3 tokens, and 1/3 is no round number
     return Case((turned(case.arguments[0]), *case.arguments[1:]))
 
 
@@ -56,6 +56,12 @@ def zeros_missing(evidence: Evidence) -> bool:
     alone = ~evidence.arguments[1].any(dim=1)
     got, wanted = evidence.got.double(), evidence.expected.double()
     return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone], rtol=1e-4)
+
+
+def a_little_small(evidence: Evidence) -> bool:
+    """Whether every number of a mean is nearer to 0 than it should be, by more than float32 rounds and by at most 2 %."""
+    ratio = evidence.got.double() / evidence.expected.double()
+    return evidence.arguments[2] == "mean" and bool(((ratio > 0.98) & (ratio < 1 - 1.2e-7)).all())
 
 
 def first_word(evidence: Evidence) -> str:
@@ -112,6 +118,8 @@ EXERCISE = Exercise(
         hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, says="Pads may stand anywhere after place 0"),
         hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True, says="A sentence of pads alone gives zeros"),
         hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True, says="A sentence of pads alone gives zeros"),
+        hidden("cls of a sentence without a real token", inputs, 3, 4, 5, "cls", empty=True, says="whatever the mask is"),
+        hidden("a word in capitals", inputs, 2, 3, 4, "MAX", says="Any other word raises ValueError"),
         hidden("an empty word", inputs, 2, 3, 4, "", says="Any other word raises ValueError"),
         hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax", says="Any other word raises ValueError"),
     ),
@@ -171,6 +179,8 @@ EXERCISE = Exercise(
         wrong("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"), POOL,
               """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the others. Here the class token
               stands first, at position 0."""),
+        wrong("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
+              "For cls the mask was looked at. The class token stands at position 0, whatever the mask is."),
         wrong("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
               "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along the second."),
         wrong("cls is the first feature", RIGHT.but("h[:, 0]", "h[..., 0]"), POOL,
@@ -211,6 +221,8 @@ EXERCISE = Exercise(
         wrong("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
                   'how == "cls"', 'how.startswith("cls")'), POOL,
               "A word that only begins like one of the three was taken for it. Compare whole words; any other raises ValueError."),
+        wrong("capitals go by", RIGHT.before(REAL, "how = how.lower()"), POOL,
+              "A word in capitals was taken for one of the three. Any word but these three raises ValueError."),
         wrong("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
               """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max cls", the empty text is found in
               every text. Compare whole words."""),
@@ -243,6 +255,12 @@ EXERCISE = Exercise(
               "Mean and max were mixed for max. One of the three at a time, as how says."),
         *usual_mistakes(RIGHT, arguments="h", detached=POOL, float32=POOL, single=POOL, squeezed=POOL),
         in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
+        wrong("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"), POOL,
+              """The shares lost digits: mask and count are no floats, and what torch divides of them is float32, seven digits, whatever h is. Give
+              one of them the dtype of h first."""),
+        wrong("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
+              """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise only counts of 0 to 1:
+              clamp(min=1).""", shows=a_little_small),
         wrong("always float64", RIGHT.ending_in(".double()"), POOL,
               "float64 came back for every input. The result keeps the dtype of h."),
     ),

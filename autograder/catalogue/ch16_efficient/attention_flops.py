@@ -25,6 +25,12 @@ def sizes(g: torch.Generator, n: tuple[int, int], d_head: tuple[int, int], h: tu
     return n_, d_head_ * h_, h_
 
 
+def odd(g: torch.Generator) -> Case:
+    """Numbers whose product a float cannot hold: its odd part is beyond 53 bits."""
+    n, d_head = (int(torch.randint(low, 2 * low, (), generator=g)) * 2 + 1 for low in (20_000_000, 30))
+    return Case((n, 3 * d_head, 3))
+
+
 def operations(g: torch.Generator, n: tuple = (70, 400), d_head: tuple = (9, 40), h: tuple = (2, 8)) -> Case:
     return Case(sizes(g, n, d_head, h))
 
@@ -75,7 +81,7 @@ EXERCISE = Exercise(
         hidden("operations: other sizes", operations, says="n: words"),
         hidden("operations: one head", operations, h=(1, 2), says="d: the width of the layer, a multiple of h"),
         hidden("operations: one word", operations, n=(1, 2), says="n: words, at least 1"),
-        hidden("operations: a whole library", operations, n=(20_000_000, 30_000_000), says="large numbers too"),
+        hidden("operations: a whole library", odd, says="large numbers too"),
         hidden("memory: other sizes, 4 bytes a number", memory, 4, says="bytes_per_element: 4 in float32, 2 in bfloat16"),
         hidden("memory: other sizes, 2 bytes a number", memory, 2, says="bytes_per_element: 4 in float32, 2 in bfloat16"),
         hidden("memory: one head, 8 bytes a number", memory, 8, h=(1, 2), says="8 in float64"),
@@ -104,6 +110,12 @@ EXERCISE = Exercise(
         wrong("multiplications only", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "n * d_head * n"), COST,
               """Half of it. Either the additions are missing: a multiplication and the addition that comes with it count as two. Or one of the two
               products is: Q times K, and the weights times V."""),
+        wrong("through a float", RIGHT.but(ALL, "return int(float(h * (scores + mixing)))"), COST,
+              "The count went through a float, which holds 15 digits or so: the last ones are lost. Multiply whole numbers, and divide them by //."),
+        wrong("heads of 64", RIGHT.but("d // h", "64"), COST,
+              "Every head was taken to be 64 wide, as in the example. A head is d / h wide."),
+        wrong("eight heads", RIGHT.but(ALL, "return 8 * (scores + mixing)"), COST,
+              "Eight heads were counted, as in the example, whatever h is."),
         wrong("one addition fewer", RIGHT.but(SCORES, "n * n * (2 * d_head - 1)").but(MIXING, "n * d_head * (2 * n - 1)"), COST,
               """A sum of d numbers takes d - 1 additions, strictly. The custom, and the exercise, is simpler: every multiplication with its addition
               counts as two."""),

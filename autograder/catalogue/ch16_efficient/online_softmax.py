@@ -54,8 +54,8 @@ def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int) -> Case:
 
 
 def far_below(g: torch.Generator) -> Case:
-    """Scores of which exp is 0 in float32."""
-    return Case(([(scores - 300, values) for scores, values in drawn(g, 3, (4, 6, 2), 5)],))
+    """Scores of which exp is 0, below what is often written for minus infinity."""
+    return Case(([(scores.double() - 2e9, values.double()) for scores, values in drawn(g, 3, (4, 6, 2), 5)],))
 
 
 def hidden_keys(g: torch.Generator, first: bool = True, Tq: int = 4) -> Case:
@@ -247,8 +247,8 @@ EXERCISE = Exercise(
         wrong("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
               "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum of 0 by itself."),
         wrong("the maximum begins at 0", RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
-              """Your maximum begins at 0, so where all scores are far below 0 every exponential is 0, and the result with them. Begin with minus
-              infinity, or with the first block's own."""),
+              """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every exponential is 0, and the result with
+              them. Begin with minus infinity, or with the first block's own."""),
         wrong("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
               """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
               largest score so far is what to subtract."""),

@@ -38,6 +38,47 @@ def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
     assert "The mask was not handed on" in told and "only there" not in told
 
 
+def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
+    right = catalogue.find("load-mapped").right[1].source
+    told = said("load-mapped", right.but("with torch.no_grad():", "if True:"))
+    assert "written into in place" in told and "torch.no_grad()" in told
+    assert "Which of these lengths" not in told and "meet from the right" not in told
+
+
+def test_a_state_that_is_written_over_is_explained_where_gradients_need_it() -> None:
+    source = """
+def linear_attention(Q, K, V, causal):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    if not causal:
+        return (q @ (k.mT @ V)) / (q @ k.sum(1)[..., None])
+    state, total, rows = torch.zeros_like(k[:, 0, :, None] * V[:, 0, None]), torch.zeros_like(k[:, 0]), []
+    for i in range(Q.shape[1]):
+        state += k[:, i, :, None] * V[:, i, None]
+        total += k[:, i]
+        rows.append((q[:, i, None] @ state)[:, 0] / (q[:, i] * total).sum(-1, keepdim=True))
+    return torch.stack(rows, 1)
+"""
+    verdict = judge(catalogue.find("linear-attention"), LocalPeer(namespace_of(source)), b"key", disclosed=True)
+    assert "that the gradients still need was written into afterwards" in " ".join(explanation(verdict).split())
+
+
+def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
+    right = catalogue.find("pool").right[0].source
+    exercise = catalogue.find("pool")
+    source = right.but("return total / count", "return total / count * (1 + 1e-7)")
+    told = explanation(judge(exercise, LocalPeer(namespace_of(source)), b"key", disclosed=True))
+    assert told and "transposed in memory:" in told and "It fails only where" not in told
+
+
+def test_shares_that_agree_within_a_tolerance_name_no_second_mistake() -> None:
+    mlm = catalogue.find("mlm-mask").right[0].source
+    exchanged = "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
+    told = said(
+        "mlm-mask", mlm.but(exchanged, "inputs = torch.where(~special & (fate >= 0.8) & (fate < 0.9), other, inputs)")
+    )
+    assert "Words that were not chosen were replaced" in told and "was not used" not in told
+
+
 def test_what_a_result_does_not_depend_on_is_said_in_one_sentence() -> None:
     told = said("layer-norm", "def layer_norm(x, g, b, eps):\n    return torch.zeros_like(x) + eps / 7\n")
     assert "Here your result does not depend on x, g or b: with other numbers in them, the same comes back." in told
