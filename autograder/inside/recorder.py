@@ -99,10 +99,9 @@ MEANINGS = {
     "torchtext": Meaning(plain=(("torchtext.data.metrics", "bleu_score"),)),
     "torchmetrics": Meaning(plain=(("torchmetrics.functional.text.bleu", "_bleu_score_compute"),)),
     "layer_norm": Meaning(
-        # The norm of one group, or of one channel, of a word's numbers is its layer norm.
-        functions=("native_layer_norm", "group_norm", "native_group_norm", "instance_norm"),
+        functions=("native_layer_norm",),
         kernels=("_layer_norm", "native_layer_norm", "native_layer_norm_backward"),
-        plain=(("torch._refs", "native_layer_norm"), ("torch._refs", "native_group_norm")),
+        plain=(("torch._refs", "native_layer_norm"),),
     ),
     "TransformerEncoderLayer": Meaning(
         kernels=("_transformer_encoder_layer_fwd",),

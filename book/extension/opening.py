@@ -5,6 +5,7 @@
 - A line of code or output that is too long for a phone goes on below its own beginning, unless its columns stand
   below others. A formula keeps the full stop or comma that follows it on its line.
 - The style that travels with every table of numbers stands on a page once.
+- A module's long name in the list of a page's sections goes on in the next line behind a dot, not within a word.
 - A phone's home screen gets its own logo.
 """
 
@@ -20,6 +21,7 @@ CODE = re.compile(r"(<div class=\"highlight[^>]*>)<pre>((?:<span></span>)?)(.*?)
 TAG = re.compile(r"<[^>]+>")
 TABLE_STYLE = re.compile(r"<style>\.numbers .*?</style>", re.DOTALL)
 FORMULA = re.compile(r'(<span class="math notranslate nohighlight">(?:(?!</span>).)*</span>)([.,;:!?)’”]+)', re.DOTALL)
+MODULE = re.compile(r'(?<=<span class="pre">)[\w.]+(?=</span>)')
 COLUMNS = re.compile(r"\S {2,}\S")  # two blanks within a line
 
 
@@ -74,6 +76,8 @@ def number_chapters(app: Sphinx, page: str, template: str, context: dict, doctre
             context[neighbor] = {**context[neighbor], "title": title}
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = numbered(context["generate_toctree_html"])
+    if "generate_toc_html" in context:
+        context["generate_toc_html"] = broken_at_dots(context["generate_toc_html"])
     icon = context["pathto"]("_static/apple-touch-icon.png", resource=True)
     context["metatags"] = f'{context.get("metatags") or ""}\n<link rel="apple-touch-icon" href="{icon}" />\n'
 
@@ -84,6 +88,16 @@ def numbered(list_of_pages: Callable) -> Callable:
     def listed(*given: object, **named: object) -> object:
         found = list_of_pages(*given, **named)
         return re.sub(rf"(?<=>){NUMBER}", NUMBERED, str(found)) if named.get("kind") == "sidebar" else found
+
+    return listed
+
+
+def broken_at_dots(list_of_sections: Callable) -> Callable:
+    """Return the theme's function for the list of a page's sections, in which names of modules may be broken."""
+
+    def listed(*given: object, **named: object) -> object:
+        found = list_of_sections(*given, **named)
+        return found if given or named else MODULE.sub(lambda name: name[0].replace(".", ".<wbr>"), str(found))
 
     return listed
 

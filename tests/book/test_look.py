@@ -47,6 +47,12 @@ def test_code_that_is_set_in_lines_is_copied_as_it_was_written(lines):
         assert int(indent) == len(line) - len(line.lstrip(" "))
 
 
+def test_a_module_s_name_in_the_list_of_sections_is_broken_behind_its_dots_alone():
+    listed = '<a href="#a.b"><code><span class="pre">{}</span></code> of c.d</a>'
+    sections = opening.broken_at_dots(lambda: listed.format("a.b_c.d"))
+    assert sections() == listed.format("a.<wbr>b_c.<wbr>d")
+
+
 def test_only_what_stands_in_columns_is_scrolled_instead_of_broken():
     assert "class" not in set_code("step 1: a sentence that is long\nstep 2: another  one").pre.attrs
     assert set_code("      loss  right\n  50  4.284  22.1%\n 100  1.911  58.6%").pre["class"] == ["columns"]

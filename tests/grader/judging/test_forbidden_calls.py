@@ -295,8 +295,6 @@ LAYER_NORM = {
     "operator": [NORM.format("torch.ops.aten.native_layer_norm.default(x, g.shape, g, b, eps)[0]")],
     "in Python": ["import torch._refs", NORM.format("torch._refs.native_layer_norm(x, g.shape, g, b, eps)[0]")],
     "module": [NORM.format("nn.LayerNorm(g.shape, eps, elementwise_affine=False)(x) * g + b")],
-    "one group": [NORM.format("F.group_norm(x.reshape(-1, len(g)), 1, g, b, eps).reshape(x.shape)")],
-    "one channel": [NORM.format("F.instance_norm(x.reshape(1, -1, len(g)), eps=eps).reshape(x.shape) * g + b")],
     "another name": ["normed = F.layer_norm", NORM.format("normed(x, g.shape, g, b, eps)")],
 }
 MASKS = """
