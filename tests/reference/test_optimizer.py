@@ -1,10 +1,14 @@
 """Which weight is moved by which rule, and that an optimizer remembers."""
 
+from functools import partial
+
 import pytest
 import torch
 from drawn import generator, ids, tiny_config
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_ref.config import TrainingConfig
+from transformer_ref.fast import muon
 from transformer_ref.fast.muon import BatchedMuon
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.shapes import expect_padding_last
@@ -94,15 +98,24 @@ def test_an_optimizer_that_was_given_its_memory_back_makes_the_same_step():
 SHAPES = [(5, 7), (7, 5), (6, 6), (5, 7), (1, 9), (64, 128), (5, 7)]  # wide, tall, square, some of them several times
 
 
-def muon_pair(**changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimizer], ...]:
+def muon_pair(dtype=torch.bfloat16, **changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimizer], ...]:
     """Return equal matrices and what moves them, ours and torch's."""
     pairs = []
-    for kind in (BatchedMuon, torch.optim.Muon):
+    for kind in (partial(BatchedMuon, dtype=dtype), torch.optim.Muon):
         matrices = [
             torch.randn(shape, generator=generator(place)).requires_grad_() for place, shape in enumerate(SHAPES)
         ]
         pairs.append((matrices, kind(matrices, lr=0.02, adjust_lr_fn="match_rms_adamw", **changes)))
     return tuple(pairs)
+
+
+def one_step(pair) -> list[torch.Tensor]:
+    """Return the matrices after a step with gradients of their own."""
+    matrices, optimizer = pair
+    for place, matrix in enumerate(matrices):
+        matrix.grad = torch.randn(matrix.shape, generator=generator(place + 50))
+    optimizer.step()
+    return [matrix.detach() for matrix in matrices]
 
 
 @pytest.mark.parametrize("changes", [{}, {"weight_decay": 0.3}, {"nesterov": False}, {"momentum": 0.5, "ns_steps": 3}])
@@ -128,6 +141,32 @@ def test_muon_in_batches_goes_on_from_what_torch_s_remembers():
     ours[1].load_state_dict(theirs[1].state_dict())
     assert ours[1].state_dict()["state"].keys() == theirs[1].state_dict()["state"].keys()
     assert ours[1].step(lambda: 7.5) == 7.5
+
+
+def test_muon_in_fp32_moves_each_matrix_as_torch_s_does_up_to_the_rounding_of_bf16():
+    ours, theirs = muon_pair(dtype=torch.float32)
+    before = [matrix.detach().clone() for matrix in ours[0]]
+    for matrix, other, start in zip(one_step(ours), one_step(theirs), before, strict=True):
+        moved, should = matrix - start, other - start
+        assert not moved.equal(should)  # it was not computed in bf16
+        assert (moved - should).norm() < 0.05 * should.norm()
+
+
+@pytest.mark.parametrize(("faster", "dtype"), [("bf16", torch.bfloat16), ("fp32", torch.float32)])
+def test_muon_multiplies_in_the_dtype_that_this_machine_multiplies_faster_in(monkeypatch, faster, dtype):
+    monkeypatch.setattr(muon, "choose_precision", lambda request, device: dtype)
+    multiplied = set()
+
+    class Products(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function in (torch.ops.aten.bmm.default, torch.ops.aten.baddbmm.default):
+                multiplied.add(args[-1].dtype)
+            return function(*args, **(kwargs or {}))
+
+    pair = muon_pair(dtype=None)[0]
+    with Products():
+        one_step(pair)
+    assert multiplied == {dtype}
 
 
 # --- an older torch --------------------------------------------------------------------------------------------------
