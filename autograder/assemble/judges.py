@@ -11,7 +11,8 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.inside import answerer
 from autograder.judging import rules
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import LocalPeer
 from autograder.judging.verdict import Verdict
@@ -77,7 +78,7 @@ class InThisProcess:
         key = draw_key(secret, assignment.id, exercise.id, [source])
         namespace: dict = {"__name__": "__main__"}
         stopped = _run([*set_up, source], f"<{exercise.id} in {name}>", namespace)
-        return judge(exercise, LocalPeer(namespace), key, findings, stopped)
+        return judge_and_explain(exercise, LocalPeer(namespace), key, findings, stopped)
 
 
 def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:

@@ -1,8 +1,9 @@
 """What a regrade changed, and why, as far as the log can tell."""
 
+import ast
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +15,19 @@ from autograder.catalogue import chapters, own
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SPOKEN = ("torch", "Python")  # versions that people know by their number
+JUDGING = (  # the modules of `judging` that decide; the others explain what was decided, and write it
+    *("blocks", "compare", "equal", "judge", "observation", "observe", "question"),
+    *("roles", "rules", "single_parts", "slots", "verdict"),
+)
 DECIDING = (  # what of the grader decides points; the exercises are looked at apart
-    *("inside/*.py", "sandbox/*.py", "judging/*.py", "intake/*.py", "catalogue/*.py"),
+    *("inside/*.py", "sandbox/*.py", "intake/*.py", "catalogue/*.py"),
+    *(f"judging/{name}.py" for name in JUDGING),
     *("grade/execute.py", "grade/points.py", "grade/late.py"),
+)
+NOT_DECIDING = ("benchmark", "visualization")  # folders of transformer_ref that no answer is compared with
+EXPLAINING = (  # arguments of an entry that no points depend on
+    *("wrong", "right", "hints", "section", "quotes"),
+    *("difficulty", "minutes"),
 )
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
 
@@ -51,10 +62,16 @@ def installed() -> dict[str, str]:
     judging = (path for pattern in DECIDING for path in GRADER.glob(pattern))
     return {
         "the grader": _digest(*sorted(judging)),
-        "transformer_ref": _digest(*sorted(PACKAGE.rglob("*.py"))),
+        "transformer_ref": _digest(*sorted(_package())),
         "torch": metadata.version("torch"),
         "Python": platform.python_version(),
     }
+
+
+def _package() -> Iterator[Path]:
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] not in NOT_DECIDING:
+            yield path
 
 
 def rules_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -99,8 +116,33 @@ def _why(last: Mapping[str, Any] | None, submission: str, now: Mapping[str, str]
 
 
 def _digest(*files: Path) -> str:
+    """A digest of the files; of Python code without comments, layout, docstrings and messages."""
     known = hashlib.sha256()
     for file in files:
         if file.is_file():
-            known.update(file.name.encode() + b"\0" + file.read_bytes())
+            content = file.read_bytes()
+            known.update(file.name.encode() + b"\0" + (_code(content) if file.suffix == ".py" else content))
     return known.hexdigest()[:16]
+
+
+def _code(content: bytes) -> bytes:
+    """What of a module is executed, as a text that does not depend on the Python version; all of it if unreadable."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return content
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Exercise":
+            node.keywords = [each for each in node.keywords if each.arg not in EXPLAINING]
+    return _written(tree).encode()
+
+
+def _written(node: object) -> str:
+    """A syntax tree as text. Fields that are empty are left out, since newer versions of Python add some."""
+    if isinstance(node, ast.AST):
+        fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, []) and name != "ctx"}
+        return f"{type(node).__name__}({', '.join(f'{name}={_written(value)}' for name, value in fields.items())})"
+    return f"[{', '.join(map(_written, node))}]" if isinstance(node, list) else repr(node)

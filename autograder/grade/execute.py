@@ -5,6 +5,7 @@ nbgrader reads as the score.
 """
 
 import hashlib
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
 from autograder.inside.limits import Limits
 from autograder.judging import rules
+from autograder.judging.explain import explain
 from autograder.judging.judge import Hearing, draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
@@ -71,7 +73,7 @@ class JudgedExecute(NbGraderPreprocessor):
             warm = None
             try:
                 warm = runner.runner_for(assignment, backend, limits, private)
-                _Graded(nb, resources, assignment, files, last_try=attempt == TRIES).run(warm.submission)
+                _Graded(nb, resources, assignment, files, self.log, last_try=attempt == TRIES).run(warm.submission)
                 return nb, resources
             except RunAgain as reason:
                 self.log.warning("%s. Trying once more.", reason)
@@ -104,9 +106,10 @@ class _Graded:
         resources: dict[str, Any],
         assignment: Assignment | None,
         files: Mapping[str, bytes],
+        log: logging.Logger,
         last_try: bool,
     ) -> None:
-        self._files = files
+        self._files, self._log = files, log
         self._notebook, self._assignment, self._last_try = notebook, assignment, last_try
         self._student = str(resources["nbgrader"].get("student", ""))
         self._root = course.find_root()
@@ -225,10 +228,15 @@ class _Graded:
         verdict = not_checked(exercise, self._over or self._last, self._excused)
         if hearing is not None and exercise.id not in self._broken:
             try:
-                verdict = hearing.verdict()
-                return verdict, render(verdict)
+                verdict = explain(hearing.verdict())
             except Exception as error:
                 self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
+            else:
+                if verdict.failed_explanation:
+                    self._log.warning(
+                        "%s: no explanation. The points stand.\n%s", exercise.id, verdict.failed_explanation
+                    )
+                return verdict, render(verdict)
         if exercise.id in self._broken:
             verdict = not_checked(exercise, self._broken[exercise.id], excused=True)
         return verdict, render(verdict)

@@ -99,7 +99,12 @@ def decode(header: bytes, body: bytes, make_proxy: Callable[[int], Proxy] | None
     for length in lengths:
         buffers.append(body[start : start + length])
         start += length
-    return _decode_node(tree, buffers, make_proxy, 0)
+    try:
+        return _decode_node(tree, buffers, make_proxy, 0)
+    except WireError:
+        raise
+    except Exception as error:  # a form that none of the checks foresaw, such as a shape whose product overflows
+        raise WireError(f"message: cannot be decoded ({type(error).__name__})") from error
 
 
 def copy(value: Any, proxies: list[Proxy] | None = None, make_proxy: Callable[[int], Proxy] | None = None) -> Any:

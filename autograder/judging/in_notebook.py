@@ -18,7 +18,7 @@ from autograder.address import book_address
 from autograder.catalogue.exercise import Exercise
 from autograder.course import CourseError
 from autograder.judging import layout, rules
-from autograder.judging.judge import judge
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.observe import LocalPeer
 from autograder.judging.parts import Line, Part
 from autograder.judging.report import report
@@ -42,7 +42,7 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool =
     if whole:
         verdict = _on_drawn_numbers(exercise, namespace, findings)
     else:
-        verdict = judge(exercise, LocalPeer(namespace), None, findings)
+        verdict = judge_and_explain(exercise, LocalPeer(namespace), None, findings)
     parts = report(verdict)
     return outcome_of(verdict, parts + _unchanged(verdict, namespace, layout.as_text(parts)))
 
@@ -59,7 +59,7 @@ def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: S
     """The verdict on the numbers that are kept, if the answer still fails on them, else on new ones."""
     keys = [_kept.pop(exercise.id)] if exercise.id in _kept else []
     for key in (*keys, secrets.token_bytes(32)):
-        verdict = judge(exercise, LocalPeer(namespace), key, findings, disclosed=True)
+        verdict = judge_and_explain(exercise, LocalPeer(namespace), key, findings, disclosed=True)
         if not verdict.passed:
             _kept[exercise.id] = key
             break

@@ -1,4 +1,7 @@
-"""The trusted side: draws inputs, asks the side that holds the answer, compares, diagnoses, and decides the points."""
+"""The trusted side: draws inputs, sends them to the side that holds the answer, compares, and decides the points.
+
+Why an answer fails is found afterwards, by `explain`; nothing here depends on it.
+"""
 
 import hashlib
 import hmac
@@ -6,17 +9,13 @@ import json
 from collections.abc import Sequence
 
 from autograder.catalogue.exercise import Case, Exercise, Probe
+from autograder.course import CourseError
 from autograder.judging import compare
-from autograder.judging.diagnose import diagnose
-from autograder.judging.equal import equal
-from autograder.judging.noticed import Again, other_cases, varied
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
 from autograder.judging.observe import Peer, PeerGone, Subject
-from autograder.judging.question import question_of, right_answer
-from autograder.judging.supposed import looked_at
+from autograder.judging.question import question_of
+from autograder.judging.repeat_run import RepeatRun, repeat
 from autograder.judging.verdict import Forbidden, Missing, NotChecked, Verdict
-
-OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 
 
 def judge(
@@ -60,7 +59,7 @@ class Hearing:
         self._subject: Subject | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question
         self._outcomes: dict[str, Outcome] = {}
-        self._again: Again | None = None
+        self._again: RepeatRun | None = None
         self._gone: PeerGone | None = None
         if findings:
             self._verdict = Verdict(exercise, key is not None, unasked=Forbidden(tuple(findings)))
@@ -92,7 +91,7 @@ class Hearing:
             self._gone = PeerGone(reason)
 
     def verdict(self) -> Verdict:
-        """What was decided."""
+        """What was decided, not yet explained (see `explain`)."""
         whole = self._key is not None
         if self._verdict is not None:
             return self._verdict
@@ -100,9 +99,7 @@ class Hearing:
             return Verdict(self.exercise, whole, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
         probes = self.exercise.probes if whole else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
-        diagnosis = diagnose(self.exercise, outcomes)
-        noticed = () if diagnosis else looked_at(self.exercise, outcomes, self._again)
-        return Verdict(self.exercise, whole, tuple(outcomes), diagnosis, noticed=tuple(noticed))
+        return Verdict(self.exercise, whole, tuple(outcomes), again=self._again)
 
     def _look(self) -> None:
         try:
@@ -124,39 +121,23 @@ class Hearing:
         parted = compare.difference(expected, got, probe)
         return Outcome(probe, case, cotangent, expected, got, parted, self._disclosed)
 
-    def _asked_again(self, may_be_shown: bool) -> Again | None:
-        """The first failure, asked once more: whether a known mistake explains all is seen later.
+    def _asked_again(self, may_be_shown: bool) -> RepeatRun | None:
+        """The first failure, asked once more, for whoever explains it. An exception of ours costs the explanation only.
 
         Of a hidden one that may not be shown it is only asked whether two calls differ.
         """
-        outcomes = list(self._outcomes.values())
-        failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+        failures = [outcome for outcome in self._outcomes.values() if not outcome.passed and outcome.got is not None]
         if not failures or isinstance(failures[0].got.result, Raised):
             return None
-        failed = failures[0]
         try:
-            same = tuple(
-                self._subject.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed)
-                for seed in OTHER_SEEDS
-            )
-            others = {}
-            for place, case in other_cases(failed.case) if may_be_shown else ():
-                expected = right_answer(self.exercise, failed.probe, case)
-                got = self._subject.observe(failed.probe, case, expected)
-                if not equal(got.result, failed.got.result) or self._plays_no_part(failed, place):
-                    others[place] = expected, got
+            return repeat(self.exercise, self._subject, failures[0], may_be_shown)
         except PeerGone as gone:
             self._gone = gone
+        except CourseError:
+            raise
+        except Exception:
             return None
-        return Again(failed, same, others)
-
-    def _plays_no_part(self, failed: Outcome, place: int) -> bool:
-        """Whether the result does not depend on an argument with other numbers in the rest either."""
-        first, *others = (
-            self._subject.observe(failed.probe, case, right_answer(self.exercise, failed.probe, case))
-            for case in varied(failed.case, place)
-        )
-        return all(equal(first.result, other.result) for other in others)
+        return None
 
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))

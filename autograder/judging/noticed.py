@@ -6,76 +6,24 @@ a coincidence.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Case
 from autograder.judging.afterward import CHANGES as EACH
 from autograder.judging.equal import equal, near, same
 from autograder.judging.fact import FEWEST, Noticed
 from autograder.judging.failing import about_probes
-from autograder.judging.observation import Observation, Outcome, Raised
+from autograder.judging.observation import Outcome, Raised
 from autograder.judging.patterns import PATTERNS, WHOLE, holds_infinity, key, tensors
 from autograder.judging.reckoned import about_reckoning
+from autograder.judging.repeat_run import RepeatRun
 from autograder.judging.sizes import about_sizes
 
-OTHER = 20_817  # the seed of inputs that are asked for comparison
 
-
-@dataclass(frozen=True)
-class Again:
-    """A failing probe asked again: with the same input under other seeds, and with one argument alone drawn anew.
-
-    others: argument's place -> (what the right answer then returns, what the learner's does).
-    """
-
-    outcome: Outcome
-    same: tuple[Observation, ...]
-    others: dict[int, tuple[Observation, Observation]]
-
-
-def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
-    """The case with one tensor in it made anew, for each of them: (its place, the case).
-
-    Floats are drawn, in such a way that what was larger is now smaller: an answer may go by their order alone. A mask
-    that hides something is opened everywhere.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    for place, value in enumerate(case.arguments):
-        numbers = isinstance(value, Tensor) and value.is_floating_point() and value.numel()
-        if numbers or (isinstance(value, Tensor) and value.dtype == torch.bool and not value.all()):
-            drawn = torch.ones_like(value)
-            if numbers:
-                drawn = _the_other_way_round(value, generator)
-            yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
-
-
-def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
-    """Numbers of the same range in the opposite order, with a little noise; of equal ones, drawn ones. None is 0."""
-    finite = value.double().nan_to_num(0.0, 0.0, 0.0)
-    low, high = finite.amin(), finite.amax()
-    noise = torch.rand(value.shape, generator=generator, dtype=torch.float64) + 0.5
-    turned = low + high - finite + 0.1 * (high - low) * noise if high > low else noise
-    return torch.where(turned == 0, noise, turned).to(value.dtype)
-
-
-def varied(case: Case, place: int) -> list[Case]:
-    """Some cases that differ in one argument alone, with all floats drawn anew.
-
-    A number beside a 0 plays no part in a product, whatever the code does; here no number is 0.
-    """
-    for other, drawn in other_cases(case):
-        value = drawn.arguments[other]
-        if other != place and value.is_floating_point():
-            case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
-    return [case, *(dict(other_cases(case, OTHER + seed))[place] for seed in range(4))]
-
-
-def notice(outcomes: Sequence[Outcome], again: Again | None = None) -> list[Noticed]:
+def notice(outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Noticed]:
     """Facts about an answer that fails, the most telling first; at most one about the values themselves."""
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     if not failures:
@@ -112,7 +60,7 @@ def _changed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
                 return
 
 
-def _repeated(again: Again) -> Iterator[Noticed]:
+def _repeated(again: RepeatRun) -> Iterator[Noticed]:
     """What asking again shows: another result for the same input, or the same result for another input."""
     got = again.outcome.got.result
     if any(not isinstance(same.result, Raised) and not equal(got, same.result) for same in again.same):

@@ -2,6 +2,7 @@
 `layout` makes text or HTML of its parts."""
 
 import textwrap
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +24,26 @@ MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
 MAX_NUMBERS = 12  # of an argument that is shown number by number
 MAX_SOURCE = 58  # letters of a learner's line
+UNWRITTEN = "Your points are decided, but the report could not be written. Please tell your teacher."
 UNPREPARED = "on numbers that nobody prepared"
 UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise's nudge can help with
 
 
 def report(verdict: Verdict) -> list[Part]:
     """The report's parts, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
-    kind = "points" if verdict.whole else "visible points so far"
-    parts: list[Part] = [Head(verdict.exercise.id, _points(verdict), verdict.possible, kind)]
+    head = Head(
+        verdict.exercise.id,
+        _points(verdict),
+        verdict.possible,
+        "points" if verdict.whole else "visible points so far",
+    )
+    for told in (verdict, replace(verdict, diagnosis=None, noticed=())):
+        with suppress(Exception):  # of ours: what was decided stands, whatever becomes of the sentences about it
+            return _report(told, [head])
+    return [head, Line(UNWRITTEN, ours=True)]
+
+
+def _report(verdict: Verdict, parts: list[Part]) -> list[Part]:
     if verdict.passed:
         return [*parts, Line(_all_passed(verdict), True), *_touched(verdict)]
     if not verdict.blank:

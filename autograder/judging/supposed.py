@@ -19,11 +19,12 @@ from autograder.judging.afterward import CHANGES as DONE_AFTERWARD
 from autograder.judging.changes import BLANKED, CHANGES, OF_NUMBERS, changed_by
 from autograder.judging.diagnose import namespace_of, setting, settings, shown_by
 from autograder.judging.fact import Noticed
-from autograder.judging.noticed import Again, about_results, notice
+from autograder.judging.noticed import about_results, notice
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import right_answer
 from autograder.judging.reckoned import Reckoned, formula
+from autograder.judging.repeat_run import RepeatRun
 
 FEWEST = 2  # questions that must bear a supposition out
 EXACT = (  # patterns of a whole result, in which no number is left unexplained
@@ -58,7 +59,7 @@ class Supposed(Noticed):
     back: bool = False
 
 
-def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: Again | None) -> list[Noticed]:
+def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Noticed]:
     """All that can be told of an answer whose mistake nobody knows, the most telling first."""
     facts = notice(outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):

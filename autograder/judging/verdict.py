@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.judging.fact import Noticed
 from autograder.judging.observation import Outcome, Raised
+from autograder.judging.repeat_run import RepeatRun
 
 UNWRITTEN = "NotImplementedError"
 NO_FORWARD = ("forward",)  # what torch raises it for too (see `answerer.describe`)
@@ -43,8 +44,10 @@ class NotChecked:
 class Verdict:
     """What was decided about one answer.
 
-    whole: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. noticed: facts
-    about a failure that no known mistake explains.
+    whole: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. again: the first
+    failure run again. The other fields are filled by `explain`, and no points depend on them. diagnosis: the known
+    mistake; noticed: facts about a failure that no known mistake explains; failed_explanation: the traceback of an
+    exception of ours that ended the explanation.
     """
 
     exercise: Exercise
@@ -53,6 +56,8 @@ class Verdict:
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     unasked: Forbidden | Missing | NotChecked | None = None
     noticed: tuple[Noticed, ...] = ()
+    again: RepeatRun | None = None
+    failed_explanation: str = ""
 
     @property
     def visible_points(self) -> float:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.judging import judge as judging
 from autograder.judging.diagnose import namespace_of
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.verdict import Verdict
@@ -88,7 +88,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
         if not exercise.trained:
             return [trials.judge(exercise, set_up, source, f"{exercise.id}.py", each) for each in draws_from]
         keys = [draw_key(each, assignment.id, exercise.id, [source]) for each in draws_from]
-        return [judging.judge(exercise, LocalPeer(namespace_of(source)), key) for key in keys]
+        return [judge_and_explain(exercise, LocalPeer(namespace_of(source)), key) for key in keys]
 
     def odd(what: str, verdicts: Sequence[Verdict], is_well: Callable[[Verdict], bool]) -> list[str]:
         """A complaint where not all is well: how the first that is not fared, and how many are not."""

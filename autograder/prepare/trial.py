@@ -12,7 +12,8 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.inside.limits import Limits
 from autograder.judging import rules
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
 from autograder.judging.report import render
@@ -111,7 +112,7 @@ class Trials:
             try:
                 stopped = _run(submission, [(cell, "") for cell in set_up] + [(source, name)])
                 with submission.questioned(exercise.seconds) as channel:
-                    verdict = judge(exercise, RemotePeer(channel), key, findings, stopped)
+                    verdict = judge_and_explain(exercise, RemotePeer(channel), key, findings, stopped)
             except Ended as ended:
                 verdict = verdict or not_checked(exercise, str(ended))
         return verdict

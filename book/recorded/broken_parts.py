@@ -26,6 +26,7 @@ from autograder.assemble import gather
 from autograder.assemble.run import TRANSLATOR
 from autograder.assemble.write import as_file
 from autograder.catalogue.exercise import Misconception
+from autograder.judging.explain import explain
 from autograder.judging.judge import Hearing, draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.question import question_of
@@ -253,7 +254,7 @@ def judged(translate: Callable[[list[str]], list[str]], key: bytes | None = KEY)
     peer = LocalPeer({"translate": translate})
     hearing.ask(peer, hidden=False)
     hearing.ask(peer, hidden=True)
-    return hearing.verdict()
+    return explain(hearing.verdict())
 
 
 def replayed(seen: dict) -> Callable[[list[str]], list[str]]:

@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 
 from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 from transformer_ref.data.grammar import build_corpus
@@ -73,7 +74,9 @@ def test_the_number_of_known_mistakes_is_the_one_the_page_names(book):
 def test_the_reports_on_the_page_are_what_the_check_prints_today(book, name):
     source = f"def row_normalize(x):\n    return {BROKEN[name]}\n"
     key = draw_key(b"numbers for this page", CHAPTER, "row-normalize", [source])
-    report = render(judge(catalogue.find("row-normalize"), LocalPeer(namespace_of(source)), key, disclosed=True))
+    report = render(
+        judge_and_explain(catalogue.find("row-normalize"), LocalPeer(namespace_of(source)), key, disclosed=True)
+    )
     printed = [node.get_text() for node in book.soup(CHAPTER).select(".cell_output pre")]
     assert any(report in text for text in printed)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from autograder import catalogue
 from autograder.grade import late
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import judge
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.observe import LocalPeer
 from book import pictures
 
@@ -121,7 +121,7 @@ def entry(source: str, tmp_path: Path):
 
 
 def verdict(exercise, source: str):
-    return judge(exercise, LocalPeer(namespace_of(source)), b"any")
+    return judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"any")
 
 
 def test_the_worked_exercise_knows_its_mistakes_and_the_one_met_in_class_once_it_is_added(tmp_path):

@@ -9,7 +9,8 @@ from autograder.catalogue.known_answers import answer
 from autograder.inside import counted
 from autograder.inside.stages import Growth
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 
@@ -39,12 +40,14 @@ def linear(body: str) -> str:
 
 
 def verdict_on(exercise_id: str, source: str):
-    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+    return judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
 
 
 def report_on(exercise_id: str, source: str) -> str:
     """What a learner's own check says, without the hidden ones."""
-    return " ".join(render(judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split())
+    return " ".join(
+        render(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split()
+    )
 
 
 @pytest.mark.parametrize("spelling", SQUARE)

@@ -14,11 +14,12 @@ from autograder.catalogue.known_answers import Answer
 from autograder.judging import rules
 from autograder.judging.compare import difference
 from autograder.judging.diagnose import diagnose, namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.layout import WIDTH
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import question, question_of, seed_of
-from autograder.judging.report import render
+from autograder.judging.report import UNWRITTEN, render
 from autograder.reports import reteach
 from autograder.sandbox import visible as in_sandbox
 
@@ -44,7 +45,10 @@ def equal(one, other):
 
 
 def verdict_on(exercise, source, key=KEYS[0]):
-    return judge(exercise, LocalPeer(namespace_of(source)), key)
+    verdict = judge_and_explain(exercise, LocalPeer(namespace_of(source)), key)
+    assert not verdict.failed_explanation
+    assert UNWRITTEN not in render(verdict)
+    return verdict
 
 
 @cache
@@ -62,7 +66,7 @@ def verdicts_on_mistakes(exercise_id):
 def verdicts_on_reference(exercise_id):
     """One for each key."""
     exercise = catalogue.find(exercise_id)
-    return [judge(exercise, LocalPeer(dict(exercise.reference)), key) for key in KEYS]
+    return [judge_and_explain(exercise, LocalPeer(dict(exercise.reference)), key) for key in KEYS]
 
 
 def visible(verdict):
@@ -187,13 +191,13 @@ def test_an_answer_that_memorizes_the_visible_inputs_earns_no_hidden_point(exerc
                 return result
         return None
 
-    verdict = judge(exercise, LocalPeer({name: memorized}), KEYS[0])
+    verdict = judge_and_explain(exercise, LocalPeer({name: memorized}), KEYS[0])
     assert verdict.hidden_points == 0
 
 
 @by_id
 def test_nothing_at_all_earns_nothing(exercise):
-    assert judge(exercise, LocalPeer({}), KEYS[0]).points == 0
+    assert judge_and_explain(exercise, LocalPeer({}), KEYS[0]).points == 0
 
 
 @by_id

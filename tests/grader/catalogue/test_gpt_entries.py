@@ -12,7 +12,8 @@ from autograder.catalogue.exercise import Case
 from autograder.catalogue.known_answers import answer
 from autograder.inside import streams
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 from autograder.prepare.sample_class import ROOT
@@ -21,7 +22,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
 def verdict(exercise_id, source):
-    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+    return judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
 
 
 def said(exercise_id, source):

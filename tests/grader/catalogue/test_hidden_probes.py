@@ -11,7 +11,8 @@ from autograder.catalogue.ch07_positional_encoding.check_criteria import random_
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.probes import PROMISED
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.prepare.sample_class import ROOT
 
@@ -93,5 +94,7 @@ def test_a_mistake_that_needs_certain_numbers_to_show_meets_them_on_every_draw(e
     entry = catalogue.find(exercise)
     known = next(each for each in entry.wrong if each.name == NEEDS_NUMBERS[exercise])
     for draw in range(15):
-        verdict = judge(entry, LocalPeer(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)]))
+        verdict = judge_and_explain(
+            entry, LocalPeer(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)])
+        )
         assert verdict.misconception and verdict.misconception.name == known.name, draw

@@ -10,7 +10,8 @@ from autograder.catalogue.ch11_inference import decode_step, models, searches
 from autograder.catalogue.ch11_inference.corpus_bleu import corpus, corpus_bleu
 from autograder.inside import wire
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 from autograder.prepare.sample_class import ROOT
@@ -19,7 +20,9 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
 def report_on(exercise_id, source):
-    return " ".join(render(judge(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split())
+    return " ".join(
+        render(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split()
+    )
 
 
 def test_the_notebook_shows_the_decoder_that_the_probes_hand_over():
@@ -55,7 +58,7 @@ def test_bleu_is_the_librarys_without_smoothing(longer):
 def test_a_library_that_does_the_exercise_earns_nothing():
     import sacrebleu  # noqa: F401 - as the notebook's own cell would have it
 
-    verdict = judge(
+    verdict = judge_and_explain(
         catalogue.find("corpus-bleu"),
         LocalPeer(
             namespace_of(
@@ -115,6 +118,6 @@ def test_a_handed_model_hands_over_the_parts_that_it_names_and_no_others():
 
 def test_a_cache_may_be_changed_and_nothing_else():
     source = next(each.source for each in catalogue.find("decode-step").right if "in place" in each.name)
-    assert judge(catalogue.find("decode-step"), LocalPeer(namespace_of(source)), KEY).passed
+    assert judge_and_explain(catalogue.find("decode-step"), LocalPeer(namespace_of(source)), KEY).passed
     spoiling = source.replace("n = y.size(1)", "n = y.size(1)\n    y.zero_()")
     assert "changed" in report_on("decode-step", spoiling)

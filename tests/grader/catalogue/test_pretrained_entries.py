@@ -10,7 +10,8 @@ from autograder.catalogue.ch15_pretrained import load_mapped, mlm_mask
 from autograder.catalogue.exercise import Case
 from autograder.inside import small_encoders
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 from autograder.prepare.sample_class import ROOT
@@ -20,7 +21,9 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
 def verdict_on(exercise_id, source):
-    return judge(catalogue.find(exercise_id), LocalPeer(namespace_of(catalogue.known_answers.answer(source))), KEY)
+    return judge_and_explain(
+        catalogue.find(exercise_id), LocalPeer(namespace_of(catalogue.known_answers.answer(source))), KEY
+    )
 
 
 def test_the_notebook_shows_the_encoder_that_the_probes_hand_over():

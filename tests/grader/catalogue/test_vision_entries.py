@@ -8,7 +8,8 @@ from autograder import catalogue
 from autograder.catalogue.ch14_vision import conv_as_attention, patchify, sagan_attention, vit
 from autograder.catalogue.known_answers import answer
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 
@@ -58,7 +59,7 @@ def test_a_library_that_convolves_earns_nothing(spelling):
             r, n = kernel.shape[-1] // 2, x.shape[2] * x.shape[3]
             return CALL, torch.zeros(kernel.shape[-1] ** 2, n, n)
     """).replace("CALL", spelling)
-    verdict = judge(catalogue.find("conv-as-attention"), LocalPeer(namespace_of(source)), KEY)
+    verdict = judge_and_explain(catalogue.find("conv-as-attention"), LocalPeer(namespace_of(source)), KEY)
     assert verdict.points == 0 and "conv2d does the whole exercise" in " ".join(render(verdict).split())
 
 

@@ -12,8 +12,9 @@ import torch
 from autograder import catalogue
 from autograder.inside import recorder, shell
 from autograder.judging import rules
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.in_notebook import judge_in_notebook
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
 
@@ -43,8 +44,8 @@ class Notebook:
             self._run(cells)
             peer = LocalPeer(self._shell.user_global_ns)
             findings = rules.findings(cells, exercise, catalogue.assignment_of(exercise))
-            verdict = judge(exercise, peer, KEY, findings)
-            free = judge(replace(exercise, forbidden=()), peer, KEY)
+            verdict = judge_and_explain(exercise, peer, KEY, findings)
+            free = judge_and_explain(replace(exercise, forbidden=()), peer, KEY)
             return {
                 "points": verdict.points,
                 "of": exercise.points,

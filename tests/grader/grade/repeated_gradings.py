@@ -18,7 +18,8 @@ from typing import NamedTuple
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Exercise
 from autograder.inside.limits import Limits
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import RemotePeer
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
@@ -74,7 +75,7 @@ def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), aske
                 secret = hashlib.sha256(str(number).encode()).digest()
                 key = draw_key(secret, assignment.id, exercise.id, [source])
                 with submission.questioned(exercise.seconds) as channel:
-                    verdict = judge(exercise, RemotePeer(channel), key)
+                    verdict = judge_and_explain(exercise, RemotePeer(channel), key)
                 yield Grading(verdict, count, submission.spent())
 
 

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -22,7 +23,7 @@ def expected(cells: dict[str, str]) -> dict[str, float]:
     worth = {}
     for name, source in cells.items():
         key = draw_key(b"another secret", ASSIGNMENT.id, name, [source])
-        worth[name] = judge(EXERCISES[name], LocalPeer(namespace_of(SET_UP + source)), key).points
+        worth[name] = judge_and_explain(EXERCISES[name], LocalPeer(namespace_of(SET_UP + source)), key).points
     return worth
 
 

@@ -184,3 +184,17 @@ def test_a_malformed_model_is_refused(content):
     header = json.dumps([{"model": content}, []]).encode()
     with pytest.raises(wire.WireError):
         wire.decode(header, b"", lambda number: number)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"tensor": ["float32", [0, 2**26, 2**26, 2**26], 0, False]},  # a product beyond 64 bits, of no bytes
+        {"generator": {"tensor": ["uint8", [0, 2**26, 2**26, 2**26], 0, False]}},
+        {"record": ["transformer_ref.decoding.beam_search", "Hypothesis", {"dict": 3}]},
+    ],
+)
+def test_a_form_that_nobody_foresaw_is_malformed_and_raises_nothing_else(tree):
+    header = json.dumps([tree, [0]]).encode()
+    with pytest.raises(wire.WireError):
+        wire.decode(header, b"")

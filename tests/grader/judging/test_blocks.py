@@ -8,7 +8,8 @@ from autograder import catalogue
 from autograder.inside import uses
 from autograder.judging import blocks
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
 
@@ -74,11 +75,11 @@ def test_what_the_class_says_wins_over_the_order_of_use():
 
 def test_a_layer_that_cannot_be_read_says_what_was_found_and_how_to_settle_it():
     source = RIGHT["written out"].replace("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d), nn.RMSNorm(d)")
-    told = explanation(judge(ENCODER, LocalPeer(namespace_of(source)), KEY))
+    told = explanation(judge_and_explain(ENCODER, LocalPeer(namespace_of(source)), KEY))
     assert "1 found, 2 wanted" in told
     assert 'roles = {"norm 2.scale": "...", ...}' in told
 
 
 def test_parameters_that_nobody_uses_are_no_trouble():
     source = RIGHT["written out"].replace("self.drop = nn", "self.spare = nn.LayerNorm(d)\n        self.drop = nn")
-    assert judge(ENCODER, LocalPeer(namespace_of(source)), KEY).points == ENCODER.points
+    assert judge_and_explain(ENCODER, LocalPeer(namespace_of(source)), KEY).points == ENCODER.points

@@ -4,7 +4,8 @@ import pytest
 
 from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.report import render
 from autograder.judging.words import explanation
@@ -37,7 +38,7 @@ def verdict_on(name: str, body: str, key=KEY):
         "build-vocab": "build_vocab(sentences, *rest)",
         "softmax": "softmax(x, *rest)",
     }[name]
-    return judge(exercise, LocalPeer(namespace_of(f"def {signature}:\n    {body}\n")), key)
+    return judge_and_explain(exercise, LocalPeer(namespace_of(f"def {signature}:\n    {body}\n")), key)
 
 
 @pytest.mark.parametrize("kind", WRONG)

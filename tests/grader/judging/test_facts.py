@@ -18,7 +18,8 @@ from autograder.grade.worker import unchecked
 from autograder.inside import wire
 from autograder.judging import compare, error_words, record, report, rules, values, words
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observation import Observation, Outcome, Part, Raised
 from autograder.judging.observe import LocalPeer
 from autograder.judging.verdict import not_checked
@@ -95,7 +96,7 @@ def judged(name: str):
     exercise = catalogue.find(ANSWERS[name][0])
     source = f"def {exercise.names[0]}{ANSWERS[name][1]}\n"
     findings = rules.findings([source], exercise, catalogue.assignment_of(exercise))
-    return judge(exercise, LocalPeer(namespace_of(source)), KEY, findings)
+    return judge_and_explain(exercise, LocalPeer(namespace_of(source)), KEY, findings)
 
 
 def facts_of(verdict) -> dict:
@@ -221,7 +222,9 @@ def test_a_difference_is_its_kind_place_and_values(expected, got, facts):
 
 def said_of(name: str, body: str) -> str:
     exercise = catalogue.find(name)
-    return words.explanation(judge(exercise, LocalPeer(namespace_of(f"def {exercise.names[0]}{body}\n")), None))
+    return words.explanation(
+        judge_and_explain(exercise, LocalPeer(namespace_of(f"def {exercise.names[0]}{body}\n")), None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,13 +284,13 @@ def test_a_value_of_numpys_in_the_learners_function_explains_an_error_there():
     namespace = {"torch": torch}
     exec(source, namespace)  # one namespace, as a notebook's is
     assert "turned into NumPy" in words.explanation(
-        judge(catalogue.find("attention-weights"), LocalPeer(namespace), None)
+        judge_and_explain(catalogue.find("attention-weights"), LocalPeer(namespace), None)
     )
 
 
 def test_a_class_without_forward_is_no_blank():
     source = "class SelfAttention(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n"
-    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), None)
+    verdict = judge_and_explain(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), None)
     assert verdict.state == "wrong"
     assert "no method called forward" in words.explanation(verdict)
 
@@ -351,5 +354,5 @@ def test_a_generator_that_is_left_alone_is_said_of_a_hidden_check_too():
 
 def test_a_report_names_a_generator_by_its_kind_and_not_by_its_address():
     source = "def score_std(d, n, generator):\n    raise ValueError\n"
-    shown = report.render(judge(catalogue.find("score-std"), LocalPeer(namespace_of(source)), None))
+    shown = report.render(judge_and_explain(catalogue.find("score-std"), LocalPeer(namespace_of(source)), None))
     assert "generator = a torch.Generator" in " ".join(shown.split()) and " at 0x" not in shown

@@ -13,10 +13,11 @@ from autograder import catalogue, check
 from autograder.inside import wire
 from autograder.judging import observe
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import MAX_CALLBACK_NUMBERS, LocalPeer, PeerGone, RemotePeer
 from autograder.judging.record import as_record
-from autograder.judging.report import render
+from autograder.judging.report import UNWRITTEN, render
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation, seen
 
@@ -72,8 +73,9 @@ class ForgingPeer:
 def judged(exercise, forge: Callable[[dict], Any], source: str = "") -> Verdict:
     """The verdict on the right answer, or on another, whose replies are forged."""
     namespace = namespace_of(source) if source else dict(exercise.reference)
-    verdict = judge(exercise, ForgingPeer(namespace, forge), KEY)
-    assert isinstance(render(verdict), str) and as_record(verdict)["exercise"] == exercise.id
+    verdict = judge_and_explain(exercise, ForgingPeer(namespace, forge), KEY)
+    assert UNWRITTEN not in render(verdict) and as_record(verdict)["exercise"] == exercise.id
+    assert not verdict.failed_explanation
     assert all(seen(exercise, outcome) for outcome in verdict.outcomes if not outcome.passed)
     return verdict
 
@@ -229,7 +231,7 @@ def test_a_handed_over_function_is_not_called_with_too_much(argument):
 def test_honest_calls_of_a_handed_over_function_are_far_below_what_is_allowed(variant, monkeypatch):
     monkeypatch.setattr(observe, "MAX_CALLBACK_NUMBERS", MAX_CALLBACK_NUMBERS // 4)
     exercise = catalogue.find("equivariance-gap")
-    assert judge(exercise, LocalPeer(namespace_of(variant.source)), KEY).points == exercise.points
+    assert judge_and_explain(exercise, LocalPeer(namespace_of(variant.source)), KEY).points == exercise.points
 
 
 def test_a_process_that_sends_without_end_is_not_listened_to_for_ever():

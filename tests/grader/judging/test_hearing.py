@@ -8,7 +8,8 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Evidence
 from autograder.catalogue.probes import SECOND_CALL
 from autograder.judging.diagnose import TWO, diagnose, namespace_of
-from autograder.judging.judge import Hearing, draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import Hearing, draw_key
 from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalPeer, PeerGone
 from autograder.judging.record import as_record
@@ -55,7 +56,7 @@ UNSTABLE = (
 
 def test_grading_discloses_no_hidden_outcome_and_a_learners_own_check_all_of_them():
     for disclosed in (False, True):
-        verdict = judge(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=disclosed)
+        verdict = judge_and_explain(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=disclosed)
         assert {outcome.secret for outcome in verdict.outcomes if outcome.probe.hidden} == {not disclosed}
         assert not any(outcome.secret for outcome in verdict.outcomes if not outcome.probe.hidden)
         assert ("yours is" in render(verdict)) == disclosed
@@ -63,13 +64,15 @@ def test_grading_discloses_no_hidden_outcome_and_a_learners_own_check_all_of_the
 
 
 def test_points_are_the_same_whether_hidden_checks_are_disclosed_or_not():
-    verdicts = [judge(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=each) for each in (False, True)]
+    verdicts = [
+        judge_and_explain(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=each) for each in (False, True)
+    ]
     assert verdicts[0].points == verdicts[1].points and verdicts[0].misconception is verdicts[1].misconception
 
 
 def test_two_mistakes_at_once_need_two_failures_that_they_explain():
     source = "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n"
-    outcomes = judge(EXERCISE, LocalPeer(namespace_of(source)), KEY).outcomes
+    outcomes = judge_and_explain(EXERCISE, LocalPeer(namespace_of(source)), KEY).outcomes
     failed = [outcome for outcome in outcomes if not outcome.passed]
     found, evidence = diagnose(EXERCISE, outcomes)
     assert TWO in found.message and evidence is None
@@ -107,19 +110,19 @@ def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
     ],
 )
 def test_how_a_verdict_ended_is_data(source, state):
-    record = as_record(judge(EXERCISE, LocalPeer(namespace_of(source)), KEY))
+    record = as_record(judge_and_explain(EXERCISE, LocalPeer(namespace_of(source)), KEY))
     assert (record["state"], record["checked"], record["excused"]) == (state, True, False)
 
 
 def test_a_forbidden_call_is_a_state():
-    verdict = judge(EXERCISE, LocalPeer(namespace_of(RIGHT)), KEY, ["That is not allowed."])
+    verdict = judge_and_explain(EXERCISE, LocalPeer(namespace_of(RIGHT)), KEY, ["That is not allowed."])
     assert as_record(verdict)["state"] == "forbidden"
 
 
 def test_a_message_that_begins_like_one_of_ours_is_no_state():
     """The state was read from the first words of the message, which an answer's error may begin with."""
     stopped = [Raised("Not checked", "I say so.")]
-    verdict = judge(EXERCISE, LocalPeer({}), KEY, stopped=stopped)
+    verdict = judge_and_explain(EXERCISE, LocalPeer({}), KEY, stopped=stopped)
     assert as_record(verdict)["state"] == "missing" and as_record(verdict)["checked"]
 
 
@@ -132,7 +135,7 @@ def test_what_was_not_checked_says_whose_fault_it_was():
 
 def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
     known = replace(EXERCISE.wrong[0], message="What it is.", quotes=lambda evidence: evidence.got.sum())
-    verdict = judge(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
+    verdict = judge_and_explain(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
     odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
     assert said_of_it(odd) == "What it is."
     assert "What it is." in render(odd)

@@ -7,8 +7,8 @@ from autograder import catalogue
 from autograder.catalogue.probes import SECOND_CALL
 from autograder.judging import afterward, noticed_words, relation, sizes
 from autograder.judging.diagnose import namespace_of
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.fact import Noticed
-from autograder.judging.judge import judge
 from autograder.judging.noticed import notice
 from autograder.judging.observe import LocalPeer
 
@@ -17,7 +17,7 @@ PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
 
 def noticed(exercise, source: str) -> list[Noticed]:
     """What is noticed in the values of an answer; a known mistake would be named before."""
-    return notice(judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
+    return notice(judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
 
 
 def changed(expression: str) -> str:
@@ -189,7 +189,7 @@ def test_whole_numbers_are_not_said_to_be_rounded_where_the_right_ones_are_whole
     once_more = "_right(kind, i, j, k) + (kind == 'window' and abs(i - j) % 3 == 1)"
     source = f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n    return {once_more}\n"
     exercise = catalogue.find("path-length")
-    found = notice(judge(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
+    found = notice(judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"key").outcomes)
     assert [(fact.kind, fact.size, fact.factor) for fact in found][:1] == [("offset", 1, 1.0)]
 
 
@@ -326,7 +326,7 @@ def test_a_pattern_hides_in_no_result_that_is_too_small_to_show_it():
 
 def test_a_number_beside_a_zero_is_not_said_to_play_no_part():
     source = "def dot(a, b):\n    return (a * b)[..., :1].sum(-1)\n"  # the example's (0, 3) hides a's first number
-    verdict = judge(catalogue.find("dot"), LocalPeer(namespace_of(source)), b"key")
+    verdict = judge_and_explain(catalogue.find("dot"), LocalPeer(namespace_of(source)), b"key")
     assert not verdict.passed and "ignored" not in [fact.kind for fact in verdict.noticed]
 
 
@@ -336,7 +336,7 @@ def test_an_answer_that_draws_is_told_so_where_hidden_checks_alone_fail():
         f"{right}\n_right = attend\ndef attend(W, V):\n"
         "    return _right(W, V) + torch.rand(()) * (W.shape[0] > 2 or V.dtype == torch.float64)\n"
     )
-    verdict = judge(ATTEND, LocalPeer(namespace_of(source)), b"key")
+    verdict = judge_and_explain(ATTEND, LocalPeer(namespace_of(source)), b"key")
     assert [fact.kind for fact in verdict.noticed][:1] == ["differs"]
 
 
@@ -349,7 +349,7 @@ def test_a_pattern_of_the_second_result_is_said_where_the_first_shows_none():
     source = right.replace(
         "        return weights @ v", "        weights = weights.square()\n        return weights @ v"
     )
-    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    verdict = judge_and_explain(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
     assert [(fact.kind, fact.part) for fact in verdict.noticed] == [("afterward square", 2)]
 
 
@@ -358,7 +358,7 @@ def test_every_change_of_an_argument_is_said_of_a_class_too():
     source = right.replace(
         "    def forward(self, x):\n", "    def forward(self, x):\n        x = x - x.mean(-1, keepdim=True)\n"
     )
-    verdict = judge(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
+    verdict = judge_and_explain(catalogue.find("self-attention"), LocalPeer(namespace_of(source)), b"key")
     assert [fact.kind for fact in verdict.noticed] == ["centered rows"]
 
 
@@ -377,5 +377,5 @@ def test_what_agrees_with_a_known_mistake_is_not_said_to_be_off_by_nothing():
     convolution = catalogue.find("conv-as-attention")
     in_the_weights = "(row * W + column)[inside]] = float(kernel[0, 0, a, b])"
     source = convolution.right[0].source.but("(row * W + column)[inside]] = 1", in_the_weights)
-    seen = judge(convolution, LocalPeer(namespace_of(source)), b"key").noticed
+    seen = judge_and_explain(convolution, LocalPeer(namespace_of(source)), b"key").noticed
     assert ("offset", 0.0) not in [(fact.kind, fact.factor) for fact in seen]

@@ -8,7 +8,7 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Evidence
 from autograder.catalogue.quotes import wrong_row
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import judge
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
 
@@ -20,7 +20,7 @@ PRE, POST = "self.attention(seen, seen, mask)", "self.attention(x, x, mask)"
 def said(exercise_id: str, source: str) -> str:
     """What a learner reads below the lines of the checks."""
     exercise = catalogue.find(exercise_id)
-    return " ".join(explanation(judge(exercise, LocalPeer(namespace_of(source)), b"key")).split())
+    return " ".join(explanation(judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"key")).split())
 
 
 def test_a_known_mistake_under_one_value_of_a_flag_is_named_with_the_value() -> None:
@@ -58,7 +58,9 @@ def linear_attention(Q, K, V, causal):
         rows.append((q[:, i, None] @ state)[:, 0] / (q[:, i] * total).sum(-1, keepdim=True))
     return torch.stack(rows, 1)
 """
-    verdict = judge(catalogue.find("linear-attention"), LocalPeer(namespace_of(source)), b"key", disclosed=True)
+    verdict = judge_and_explain(
+        catalogue.find("linear-attention"), LocalPeer(namespace_of(source)), b"key", disclosed=True
+    )
     assert "that the gradients still need was written into afterwards" in " ".join(explanation(verdict).split())
 
 
@@ -66,7 +68,7 @@ def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
     right = catalogue.find("pool").right[0].source
     exercise = catalogue.find("pool")
     source = right.but("return total / count", "return total / count * (1 + 1e-7)")
-    told = explanation(judge(exercise, LocalPeer(namespace_of(source)), b"key", disclosed=True))
+    told = explanation(judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"key", disclosed=True))
     assert told and "transposed in memory:" in told and "It fails only where" not in told
 
 
@@ -108,7 +110,7 @@ def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_lea
     source = next(answer.source for answer in catalogue.find("decode-step").right).but("mixed, cross)", "mixed, None)")
     namespace = dict(namespace_of(""))
     exec(source, namespace)  # as a cell: its functions look names up where the check finds them
-    verdict = judge(catalogue.find("decode-step"), LocalPeer(namespace), b"key")
+    verdict = judge_and_explain(catalogue.find("decode-step"), LocalPeer(namespace), b"key")
     assert "What stopped is a function that the check passed in." in " ".join(explanation(verdict).split())
 
 
@@ -164,7 +166,7 @@ def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_sha
     name, namespace = "<a cell>", dict(namespace_of(""))
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), namespace)
-    told = explanation(judge(catalogue.find("split-heads"), LocalPeer(namespace), b"key"))
+    told = explanation(judge_and_explain(catalogue.find("split-heads"), LocalPeer(namespace), b"key"))
     assert "Your own line raised this, where a result is wanted" in " ".join(told.split())
 
 
@@ -209,7 +211,7 @@ def masked_ce(logits, labels, pad):
 """
     exercise = catalogue.find("masked-ce")
     for key in (b"key", b"another"):
-        verdict = judge(exercise, LocalPeer(namespace_of(source)), key, disclosed=True)
+        verdict = judge_and_explain(exercise, LocalPeer(namespace_of(source)), key, disclosed=True)
         told = " ".join(explanation(verdict).split())
         assert "Infinity came back" in told and "does not depend" not in told
 
@@ -244,6 +246,6 @@ def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None
     name, namespace = "<another cell>", dict(namespace_of(""))
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), namespace)
-    told = " ".join(explanation(judge(catalogue.find("decode-step"), LocalPeer(namespace), b"key")).split())
+    told = " ".join(explanation(judge_and_explain(catalogue.find("decode-step"), LocalPeer(namespace), b"key")).split())
     assert "What is joined along one axis has equal lengths along all the others." in told
     assert "shapes meet from the right" not in told

@@ -7,7 +7,8 @@ from autograder import catalogue
 from autograder.inside import uses
 from autograder.judging import blocks, single_parts
 from autograder.judging.diagnose import namespace_of
-from autograder.judging.judge import draw_key, judge
+from autograder.judging.explain import judge_and_explain
+from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
 
@@ -53,7 +54,7 @@ def test_what_is_missing_is_said_by_its_name(name, trouble):
 def test_a_projection_that_is_there_twice_is_one_too_many():
     source = RIGHT["written out"].replace("self.head(x[:, 0])", "self.head(x[:, 0]) + self.more(x[:, 0])")
     source = source.replace("self.head = nn", "self.more = nn.Linear(d_model, classes)\n        self.head = nn")
-    told = explanation(judge(VIT, LocalPeer(namespace_of(source)), KEY))
+    told = explanation(judge_and_explain(VIT, LocalPeer(namespace_of(source)), KEY))
     assert "You have too many projections. Projections: 3 found, 2 wanted" in told
 
 
@@ -84,4 +85,4 @@ def test_what_the_class_says_wins():
     model = seen(source.replace("SAID", repr(said)))
     reading = blocks.assign(model, VIT.roles(*SIZES), said)[0]
     assert reading["head.weight"].parameter == "head.weight"
-    assert judge(VIT, LocalPeer(namespace_of(source.replace("SAID", repr(said)))), KEY).points == VIT.points
+    assert judge_and_explain(VIT, LocalPeer(namespace_of(source.replace("SAID", repr(said)))), KEY).points == VIT.points

@@ -9,7 +9,7 @@ from autograder import catalogue
 from autograder.judging import changes, diagnose, noticed_words
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.equal import distance
-from autograder.judging.judge import judge
+from autograder.judging.explain import judge_and_explain
 from autograder.judging.observe import LocalPeer
 from autograder.judging.words import explanation
 
@@ -17,7 +17,7 @@ from autograder.judging.words import explanation
 def verdict_on(exercise_id: str, source: str, disclosed: bool = False):
     namespace = dict(namespace_of(""))
     exec(source, namespace)
-    return judge(catalogue.find(exercise_id), LocalPeer(namespace), b"key", disclosed=disclosed)
+    return judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace), b"key", disclosed=disclosed)
 
 
 def said(exercise_id: str, source: str, disclosed: bool = False) -> str:

@@ -1,0 +1,94 @@
+"""A failing probe run again: with the same input under other seeds, and with one argument alone drawn anew.
+
+What it shows is of use to whoever explains the failure (`explain`); it decides no points.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.exercise import Case, Exercise
+from autograder.judging.equal import equal
+from autograder.judging.observation import Observation, Outcome
+from autograder.judging.observe import Subject
+from autograder.judging.question import right_answer
+
+OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
+OTHER = 20_817  # the seed of inputs that are asked for comparison
+
+
+@dataclass(frozen=True)
+class RepeatRun:
+    """A failing probe asked again: with the same input under other seeds, and with one argument alone drawn anew.
+
+    others: argument's place -> (what the right answer then returns, what the learner's does).
+    """
+
+    outcome: Outcome
+    same: tuple[Observation, ...]
+    others: dict[int, tuple[Observation, Observation]]
+
+
+def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
+    """The case with one tensor in it made anew, for each of them: (its place, the case).
+
+    Floats are drawn, in such a way that what was larger is now smaller: an answer may go by their order alone. A mask
+    that hides something is opened everywhere.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for place, value in enumerate(case.arguments):
+        numbers = isinstance(value, Tensor) and value.is_floating_point() and value.numel()
+        if numbers or (isinstance(value, Tensor) and value.dtype == torch.bool and not value.all()):
+            drawn = torch.ones_like(value)
+            if numbers:
+                drawn = _the_other_way_round(value, generator)
+            yield place, replace(case, arguments=(*case.arguments[:place], drawn, *case.arguments[place + 1 :]))
+
+
+def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
+    """Numbers of the same range in the opposite order, with a little noise; of equal ones, drawn ones. None is 0."""
+    finite = value.double().nan_to_num(0.0, 0.0, 0.0)
+    low, high = finite.amin(), finite.amax()
+    noise = torch.rand(value.shape, generator=generator, dtype=torch.float64) + 0.5
+    turned = low + high - finite + 0.1 * (high - low) * noise if high > low else noise
+    return torch.where(turned == 0, noise, turned).to(value.dtype)
+
+
+def varied(case: Case, place: int) -> list[Case]:
+    """Some cases that differ in one argument alone, with all floats drawn anew.
+
+    A number beside a 0 plays no part in a product, whatever the code does; here no number is 0.
+    """
+    for other, drawn in other_cases(case):
+        value = drawn.arguments[other]
+        if other != place and value.is_floating_point():
+            case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
+    return [case, *(dict(other_cases(case, OTHER + seed))[place] for seed in range(4))]
+
+
+def repeat(exercise: Exercise, subject: Subject, failed: Outcome, may_be_shown: bool) -> RepeatRun:
+    """Run a failed probe again. Raises PeerGone when the other side is lost.
+
+    may_be_shown: whether results for other inputs may be reported; of a hidden probe only whether two calls differ.
+    """
+    same = tuple(
+        subject.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
+    )
+    others = {}
+    for place, case in other_cases(failed.case) if may_be_shown else ():
+        expected = right_answer(exercise, failed.probe, case)
+        got = subject.observe(failed.probe, case, expected)
+        if not equal(got.result, failed.got.result) or _plays_no_part(exercise, subject, failed, place):
+            others[place] = expected, got
+    return RepeatRun(failed, same, others)
+
+
+def _plays_no_part(exercise: Exercise, subject: Subject, failed: Outcome, place: int) -> bool:
+    """Whether the result does not depend on an argument with other values in the rest either."""
+    first, *others = (
+        subject.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
+        for case in varied(failed.case, place)
+    )
+    return all(equal(first.result, other.result) for other in others)
