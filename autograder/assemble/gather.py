@@ -10,13 +10,13 @@ from pathlib import Path
 from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
+from autograder.ipython_syntax import without_magics
 from transformer_ref import mine
 
 LEFT_OUT = ("solutions", "classroom", "build", "site-packages")  # folders that hold nobody's own notebooks
 MARKS = re.compile(
     r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?|^[ \t]*# TODO: write your answer here.*\n?", re.MULTILINE
 )
-MAGIC = re.compile(r"^[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
 USUAL_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -167,7 +167,7 @@ def _from_package(statement: Statement) -> Statement:
 
 def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
     """The outermost statements of a cell. strict: what is no Python raises Unreadable, else it is left out."""
-    text = MARKS.sub("", MAGIC.sub("", source)) if not source.lstrip().startswith("%%") else ""
+    text = MARKS.sub("", without_magics(source))
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError) as error:

@@ -151,8 +151,25 @@ class _Rename(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def visit_Global(self, node: ast.Global) -> ast.Global:
+    def _declared(self, node: ast.Global | ast.Nonlocal) -> ast.Global | ast.Nonlocal:
         node.names = [self._new if name == self._old else name for name in node.names]
+        return node
+
+    visit_Global = visit_Nonlocal = _declared
+
+    def _bound(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> ast.AST:
+        """`except Error as old`, `case old`, `case [*old]`"""
+        if node.name == self._old:
+            node.name = self._new
+        self.generic_visit(node)
+        return node
+
+    visit_ExceptHandler = visit_MatchAs = visit_MatchStar = _bound
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.MatchMapping:
+        if node.rest == self._old:
+            node.rest = self._new
+        self.generic_visit(node)
         return node
 
 

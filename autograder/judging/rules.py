@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from IPython.core.inputtransformer2 import TransformerManager
-
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.ipython_syntax import as_python
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
 ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.mine")  # the second gives what the assignment may import
@@ -137,7 +136,7 @@ def _read(cells: tuple[str, ...]) -> list[_Statement]:
         body = _parse(cell)
         if body is None:
             transformed += len(cell) * (1 + sum(map(cell.count, "%!?")))
-            body = _parse(_transformed(cell) if transformed <= MOST_TRANSFORMED else MAGIC.sub("", cell))
+            body = _parse(as_python(cell) if transformed <= MOST_TRANSFORMED else MAGIC.sub("", cell))
         for node in body or ():
             statement, size = _statement(node)
             nodes += size
@@ -153,14 +152,6 @@ def _parse(source: str) -> list[ast.stmt] | None:
         return ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _transformed(cell: str) -> str:
-    """The cell as IPython runs it: magics and shell lines become calls."""
-    try:
-        return TransformerManager().transform_cell(cell)
-    except (SyntaxError, ValueError, RuntimeError, RecursionError):  # it would not run either
-        return ""
 
 
 class _Scope:

@@ -13,7 +13,8 @@ import pytest
 from transformer_ref import recording
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "book").glob("0*.md"))
+PAGES = sorted((ROOT / "book").glob("[01][0-9]_*.md"))
+OF_ITS_OWN = re.compile(r"^\s*#|\bPath\((?:tempfile\.mkdtemp\(\)|folder)\)")  # a comment, a temporary folder
 CELL = re.compile(r"^```{code-cell}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -24,7 +25,7 @@ def test_no_page_reads_a_file_of_the_repository() -> None:
         for page in PAGES
         for cell in CELL.findall(page.read_text(encoding="utf-8"))
         for line in cell.splitlines()
-        if re.search(r"\bPath\(|\bopen\(|__file__|read_text", line)
+        if re.search(r"\bPath\(|\bopen\(|__file__|read_text", line) and not OF_ITS_OWN.search(line)
     ]
     assert reading == []
 

@@ -260,3 +260,87 @@ def test_a_file_of_somebody_else_is_left_alone(learner, capsys):
 def test_a_folder_without_notebooks_says_which_argument_names_another(tmp_path, capsys):
     assert command_line.main(["assemble", "--from", str(tmp_path)]) == 2
     assert "--from FOLDER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    scores = a / b ** 0.5  # why the root?\n    return scores",
+        "    return (a\n            % b) / b ** 0.5",
+        "    text = '''\n%not a magic\n!nor this\nwhat is this?\n'''\n    return len(text) * a / b",
+        "    # is this right?\n    return a * 2",
+    ],
+)
+def test_a_line_that_only_looks_like_a_magic_stays(body):
+    source = f"def dot(a, b):\n{body}"
+    plain = {}
+    exec(source, plain)
+    space, _ = run(piece("dot", ("dot", source)))
+    assert space["dot"](7, 4) == plain["dot"](7, 4)
+    marked, _ = run(piece("dot", ("dot", f"%matplotlib inline\n{source}\n!ls\nhelp?\n%timeit dot(1, 2)")))
+    assert marked["dot"](7, 4) == plain["dot"](7, 4)
+
+
+@pytest.mark.parametrize("magic", ["%time b", "!ls", "names = !ls", "b?", "%%time\nb"])
+def test_a_magic_inside_an_answer_or_alone_in_a_cell_is_left_out(magic):
+    answer = (
+        f"def dot(a, b):\n    if b:\n        {magic}\n    return a"
+        if "%%" not in magic
+        else "def dot(a, b):\n    return a"
+    )
+    space, text = run(piece("dot", ("", magic), ("dot", answer)))
+    assert space["dot"](3, 1) == 3
+    assert "get_ipython" not in text and "!" not in text
+
+
+BINDING = {  # statements of a function of `a` that bind the name `help` locally, and return a through it
+    "nonlocal": """
+        help = 0
+        def deeper():
+            nonlocal help
+            help += a
+        deeper()
+        return help""",
+    "except": """
+        try:
+            raise ValueError(a)
+        except ValueError as help:
+            return help.args[0]""",
+    "case": """
+        match [a, 0]:
+            case [help, *_]:
+                return help""",
+    "case as": """
+        match a:
+            case int() as help:
+                return help""",
+    "star": """
+        match [0, a]:
+            case [_, *help]:
+                return help[0]""",
+    "rest": """
+        match {"k": 0, "r": a}:
+            case {"k": _, **help}:
+                return help["r"]""",
+    "with": """
+        with __import__("contextlib").nullcontext(a) as help:
+            return help""",
+    "loop": """
+        for help in [a]:
+            return help""",
+    "walrus": """
+        return (help := a)""",
+}
+
+
+@pytest.mark.parametrize("binding", BINDING)
+def test_a_renamed_helper_is_renamed_wherever_python_binds_its_name(binding):
+    def answer(name, factor):
+        inner = f"    def inner(a):{BINDING[binding]}\n"
+        return f"def help(x):\n    return x * {factor}\ndef {name}(a, b):\n{inner}    return help(a), inner(a)"
+
+    first = piece("batch-matmul", ("batch-matmul", answer("batch_matmul", 10)))
+    second = piece("dot", ("dot", answer("dot", 100)))
+    space, _ = run(first, second)
+    assert space["batch_matmul"](5, None) == (50, 5)
+    assert space["dot"](5, None) == (500, 5)

@@ -96,7 +96,7 @@ def test_the_same_numbers_come_until_an_answer_passes_on_them(run):
 def test_an_answer_made_for_the_numbers_it_was_shown_is_asked_others_at_once(run, monkeypatch):
     run(NAIVE)
     kept = in_notebook._kept["attention-weights"]
-    real = in_notebook.judge
+    real = in_notebook.judge_and_explain
     asked = []
 
     def judge(exercise, peer, key, findings, **named):
@@ -105,7 +105,7 @@ def test_an_answer_made_for_the_numbers_it_was_shown_is_asked_others_at_once(run
             exercise, in_notebook.LocalPeer(RIGHT_SPACE if key == kept else NAIVE_SPACE), key, findings, **named
         )
 
-    monkeypatch.setattr(in_notebook, "judge", judge)
+    monkeypatch.setattr(in_notebook, "judge_and_explain", judge)
     returned, _ = run("")
     assert asked[0] == kept != asked[1] and len(asked) == 2
     assert returned < 8

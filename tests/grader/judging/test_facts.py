@@ -164,8 +164,8 @@ def test_a_sentence_that_is_looked_into_raises():
     assert f"{Unread('abc')}." == "abc."
 
 
-def test_what_decides_imports_nothing_that_writes():
-    folder, waiting, found = ROOT / "autograder" / "judging", ["judge", "diagnose", "verdict", "observe"], set()
+def test_what_decides_or_explains_imports_nothing_that_writes():
+    folder, waiting, found = ROOT / "autograder" / "judging", ["judge", "explain", "verdict", "observe"], set()
     while waiting:
         found.add(name := waiting.pop())
         for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
@@ -174,6 +174,8 @@ def test_what_decides_imports_nothing_that_writes():
                 waiting += {*named, *([] if named else [node.module.rpartition(".")[2]])} - found
     assert found == {
         "judge",
+        "explain",
+        "repeat_run",
         "diagnose",
         "verdict",
         "blocks",

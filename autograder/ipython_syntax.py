@@ -1,0 +1,33 @@
+"""What a cell may hold besides Python: magics, shell lines and help, found by IPython's own reader."""
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+CALL = "get_ipython()"
+
+
+def as_python(cell: str) -> str:
+    """The cell as IPython runs it: magics, shell lines and help become calls. Empty for what IPython cannot read."""
+    try:
+        return TransformerManager().transform_cell(cell)
+    except (SyntaxError, ValueError, RuntimeError, RecursionError):  # it would not run either
+        return ""
+
+
+def without_magics(cell: str) -> str:
+    """The cell as plain Python that runs anywhere: nothing instead of a magic, a shell line or help.
+
+    All other lines stay letter by letter, such as a comment that ends in "?" or a line that begins with the operator %.
+    """
+    if cell.lstrip().startswith("%%"):
+        return ""
+    read = as_python(cell)
+    if CALL not in read:
+        return cell
+    written = set(cell.splitlines())
+    lines = []
+    for line in read.splitlines():
+        if CALL in line and line not in written:
+            begin = line[: len(line) - len(line.lstrip())]
+            line = f"{begin}pass" if begin else ""  # alone in a block it has to be a statement
+        lines.append(line)
+    return "\n".join(lines) + "\n"
