@@ -151,8 +151,8 @@ class Translator:
         pad, longest = self.model.config.pad, self.model.config.max_length
         device = next(self.model.parameters()).device
         source_ids = pad_sequences(sources, pad).to(device)  # (batch, source)
-        # one limit for the batch, whose lines are of similar length: only an answer without end meets it
-        max_length = min(source_ids.shape[1] + config.extra_length, longest)
+        # a limit for each line, so that its translation does not depend on the other lines of the batch
+        max_length = [min(len(source) + config.extra_length, longest) for source in sources]
         greedy, beam = greedy_decode, beam_search
         if isinstance(self.model, OwnTransformer):
             greedy, beam = own_greedy, own_beam

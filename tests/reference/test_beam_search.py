@@ -202,3 +202,31 @@ def test_no_beam_and_dropout_are_refused():
 def test_a_translation_has_room_for_a_token(decode):
     with pytest.raises(ValueError, match="max_length: expected at least 1, got 0"):
         decode(tiny_model(), torch.tensor([[4]]))
+
+
+@given(seeds, st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(1, 3))
+def test_each_source_has_its_own_limit_whatever_is_in_its_batch(seed, limits, beam):
+    model = scripted(seed)
+    sources = [draw_ids(seed + number, 1, 3)[0].tolist() for number in range(len(limits))]
+    batch = torch.tensor(sources)
+    found = beam_search(model, batch, beam, limits, 0.6)
+    rows = greedy_decode(model, batch, limits)
+    for source, limit, hypotheses, row in zip(sources, limits, found, rows, strict=True):
+        (alone,) = beam_search(model, torch.tensor([source]), beam, limit, 0.6)
+        assert_same(hypotheses, [(each.ids, each.score) for each in alone])
+        (greedy,) = greedy_decode(model, torch.tensor([source]), limit)
+        assert row[: len(greedy)].tolist() == greedy.tolist() and not row[len(greedy) :].any()
+    drawn = sample_decode(model, batch, limits, torch.Generator().manual_seed(seed))
+    assert all(not row[limit + 1 :].any() for row, limit in zip(drawn, limits, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [([3], "max_length: expected one for each of 2 sources, got 1"), ([3, 0], "expected at least 1 for each source")],
+)
+def test_limits_that_do_not_fit_are_named(limits, words):
+    model, batch = scripted(1), torch.tensor([[4, 2], [5, 2]])
+    with pytest.raises(ValueError, match=words):
+        greedy_decode(model, batch, limits)
+    with pytest.raises(ValueError, match=words):
+        beam_search(model, batch, 2, limits, 1.0)

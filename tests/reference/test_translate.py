@@ -190,3 +190,23 @@ def test_scores_that_are_no_numbers_are_said():
     model = ScriptedModel(lambda source, target: [float("nan")] * TOKENIZER.size, config)
     with pytest.raises(ValueError, match="model: expected finite logits, got NaN"):
         Translator(model, TOKENIZER, TOKENIZER).translate(["uno"])
+
+
+@given(lines_of_words, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
+def test_the_length_limit_of_a_line_does_not_depend_on_its_batch(lines, batch_size, beam, extra):
+    translator = neural()  # untrained: hardly any line ends before its limit
+    alone = [translator.n_best([line], 1, beam=beam, extra_length=extra)[0] for line in lines]
+    together = translator.n_best(lines, 1, beam=beam, extra_length=extra, batch_size=batch_size)
+    assert [[each.text for each in line] for line in together] == [[each.text for each in line] for line in alone]
+    greedy = [translator.translate([line], beam=1, extra_length=extra)[0] for line in lines]
+    assert translator.translate(lines, beam=1, extra_length=extra, batch_size=batch_size) == greedy
+
+
+def test_a_line_without_an_end_leaves_the_limits_of_the_others():
+    (uno,) = TOKENIZER.encode("uno")
+    config = tiny_config(source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
+    model = ScriptedModel(lambda source, target: [float(id == uno) for id in range(TOKENIZER.size)], config)
+    lines = ["due", "due tre", "due tre due tre"]
+    for beam in (1, 2):
+        found = Translator(model, TOKENIZER, TOKENIZER).translate(lines, beam=beam, extra_length=2)
+        assert [len(TOKENIZER.encode(line)) for line in found] == [4, 5, 7]  # the line, eos, and two more

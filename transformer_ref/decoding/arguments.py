@@ -1,19 +1,37 @@
 """What every way to decode asks of its arguments."""
 
-from torch import nn
+from collections.abc import Sequence
+
+from torch import Tensor, nn
 
 from transformer_ref.config import LARGEST_EXPONENT
 
 
-def expect_ready(model: nn.Module, max_length: int) -> None:
+def expect_ready(model: nn.Module, max_length: int | Sequence[int] = 1) -> None:
     """Return nothing if a model can decode up to max_length tokens.
 
     Raises ValueError when it is in training mode, where dropout would make the answer random, or max_length is below 1.
     """
     if model.training:
         raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
-    if max_length < 1:
+    if isinstance(max_length, int) and max_length < 1:
         raise ValueError(f"max_length: expected at least 1, got {max_length}")
+
+
+def length_limits(source_ids: Tensor, max_length: int | Sequence[int]) -> list[int]:
+    """Return the most tokens to add to bos, for each row of source_ids, (batch, source).
+
+    max_length: one number for every row, or one number per row: then the translation of a row does not depend on the
+    other rows of its batch. Raises ValueError for another count of numbers and for one below 1.
+    """
+    if isinstance(max_length, int):
+        return [max_length] * len(source_ids)
+    limits = [int(limit) for limit in max_length]
+    if len(limits) != len(source_ids):
+        raise ValueError(f"max_length: expected one for each of {len(source_ids)} sources, got {len(limits)}")
+    if any(limit < 1 for limit in limits):
+        raise ValueError(f"max_length: expected at least 1 for each source, got {min(limits)}")
+    return limits
 
 
 def expect_length_exponent(length_exponent: float) -> None:

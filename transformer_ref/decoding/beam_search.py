@@ -8,13 +8,13 @@ since every token lowers log p, and without the division short answers would win
 divide by a similar power).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready
+from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready, length_limits
 from transformer_ref.model.transformer import Transformer
 
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
@@ -31,6 +31,7 @@ class Beams(NamedTuple):
     """The hypotheses that go on, for the sentences that are still open."""
 
     sentence: Tensor  # (open,), the sentence's row in the batch
+    limit: Tensor  # (open,), the most tokens that the sentence's hypotheses may have
     missing: Tensor  # (open,), how many finished hypotheses the sentence still waits for
     ids: Tensor  # (open, beam, length)
     log_probability: Tensor  # (open, beam); minus infinity at a place without a hypothesis
@@ -39,12 +40,17 @@ class Beams(NamedTuple):
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer, source_ids: Tensor, beam: int, max_length: int, length_exponent: float, top_k: TopK = torch.topk
+    model: Transformer,
+    source_ids: Tensor,
+    beam: int,
+    max_length: int | Sequence[int],
+    length_exponent: float,
+    top_k: TopK = torch.topk,
 ) -> list[list[Hypothesis]]:
     """Return for each source up to `beam` hypotheses, the best first.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
-    beam: hypotheses kept at each step; max_length: the most tokens to add to bos.
+    beam: hypotheses kept at each step; max_length: the most tokens to add to bos, for all sources or for each.
     length_exponent: 0 compares log p itself, 1 its mean over the tokens; top_k: finds a row's largest, as torch does.
     At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam` that ends
     in eos is finished: it is never extended, and the next best takes its place. A sentence is done when `beam`
@@ -59,9 +65,10 @@ def beam_search(
     eos = model.config.eos
     encoded = model.encode(source_ids)  # (open, ...)
     found: list[list[Hypothesis]] = [[] for _ in source_ids]
-    beams = _first_beams(source_ids, beam, model.config.bos)
+    limits = length_limits(source_ids, max_length)
+    beams = _first_beams(source_ids, limits, beam, model.config.bos)
     cache = model.new_cache()
-    for length in range(1, max_length + 1):
+    for length in range(1, max(limits, default=0) + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
         hidden = model.decode(
             beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None], positions=[length - 1] * beam
@@ -72,28 +79,34 @@ def beam_search(
         for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
             found[sentence].append(Hypothesis([*ids, eos], log_p / length**length_exponent))
         beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
-        still_open = ((beams.missing > 0) & beams.log_probability[:, 0].isfinite()).nonzero().squeeze(1)
+        goes_on = (beams.missing > 0) & beams.log_probability[:, 0].isfinite()  # (open,)
+        if length in limits:  # some sentences may not grow any longer
+            at_limit = beams.limit == length
+            cut = (goes_on & at_limit)[:, None] & beams.log_probability.isfinite()  # (open, beam)
+            each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
+            for sentence, ids, log_p in _listed(beams, beams.log_probability, each, cut):
+                found[sentence].append(Hypothesis(ids, log_p / length**length_exponent))
+            goes_on = goes_on & ~at_limit
+        still_open = goes_on.nonzero().squeeze(1)
         if len(still_open) < len(beams.sentence):
             beams, encoded = Beams(*(tensor[still_open] for tensor in beams)), encoded.select(still_open)
             cache.select(still_open)
         if len(still_open) == 0:
             break
-    each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
-    for sentence, ids, log_p in _listed(beams, beams.log_probability, each, beams.log_probability.isfinite()):
-        found[sentence].append(Hypothesis(ids, log_p / max_length**length_exponent))
     return [
         sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
         for of_one_source in found
     ]
 
 
-def _first_beams(source_ids: Tensor, beam: int, bos: int) -> Beams:
+def _first_beams(source_ids: Tensor, limits: list[int], beam: int, bos: int) -> Beams:
     """Return bos as every hypothesis; only the first one counts, or all would grow alike."""
     batch, device = source_ids.shape[0], source_ids.device
     log_probability = torch.full((batch, beam), -torch.inf, device=device)
     log_probability[:, 0] = 0.0
     return Beams(
         sentence=torch.arange(batch, device=device),
+        limit=torch.tensor(limits, device=device),
         missing=source_ids.new_full((batch,), beam),
         ids=source_ids.new_full((batch, beam, 1), bos),
         log_probability=log_probability,
@@ -126,6 +139,7 @@ def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor,
     itself = torch.eye(beam, dtype=torch.bool, device=best.device).expand(count, -1, -1)  # (open, beam, beam)
     return Beams(
         sentence=beams.sentence,
+        limit=beams.limit,
         missing=beams.missing - finished,
         log_probability=best,
         ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),

@@ -1,40 +1,46 @@
 """The likeliest next token, again and again (chapter 11)."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready
+from transformer_ref.decoding.arguments import expect_ready, length_limits
 from transformer_ref.model.transformer import Transformer
 
 
 @torch.inference_mode()
-def greedy_decode(model: Transformer, source_ids: Tensor, max_length: int, use_cache: bool = True) -> Tensor:
+def greedy_decode(
+    model: Transformer, source_ids: Tensor, max_length: int | Sequence[int], use_cache: bool = True
+) -> Tensor:
     """Return for each source the tokens found by taking the likeliest one at each step.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
-    max_length: the most tokens to add to bos; use_cache: False computes every step from the beginning.
+    max_length: the most tokens to add to bos, for all sources or for each; use_cache: False computes every step from
+    the beginning.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was reached, then pads.
     Raises ValueError when the model is in training mode or max_length is below 1.
     """
     expect_ready(model, max_length)
-    config = model.config
+    config, limits = model.config, length_limits(source_ids, max_length)
     encoded = model.encode(source_ids)
     cache = model.new_cache() if use_cache else None
-    target = source_ids.new_full((source_ids.shape[0], max_length + 1), config.pad)  # (batch, target)
+    target = source_ids.new_full((source_ids.shape[0], max(limits, default=0) + 1), config.pad)  # (batch, target)
     target[:, 0] = config.bos
     open_rows = torch.arange(source_ids.shape[0], device=source_ids.device)  # the sentences without eos
-    for step in range(1, max_length + 1):
+    limit = torch.tensor(limits, device=source_ids.device)  # (open,)
+    for step in range(1, target.shape[1]):
         seen = target[open_rows, step - 1 : step] if use_cache else target[open_rows, :step]
         hidden = model.decode(seen, encoded, cache).hidden[:, -1]  # (open, d_model)
         logits = model.logits(hidden)  # (open, vocabulary)
         logits[:, config.pad] = -torch.inf  # padding is no word
         chosen = logits.max(dim=-1).indices  # (open,); in bf16, four times as fast as argmax
         target[open_rows, step] = chosen
-        unfinished = (chosen != config.eos).nonzero().squeeze(1)
+        unfinished = ((chosen != config.eos) & (limit > step)).nonzero().squeeze(1)
         if len(unfinished) == 0:
             return target[:, : step + 1]
         if len(unfinished) < len(open_rows):
-            open_rows, encoded = open_rows[unfinished], encoded.select(unfinished)
+            open_rows, limit, encoded = open_rows[unfinished], limit[unfinished], encoded.select(unfinished)
             if use_cache:
                 cache.select(unfinished)
     return target

@@ -1,36 +1,47 @@
 """A learner's own `greedy_decode` and `beam_search`, where their file has them (chapter 12)."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from transformer_ref.decoding.arguments import length_limits
 from transformer_ref.decoding.beam_search import Hypothesis, TopK, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.own_code import OwnCodeError, OwnTransformer
 
 
 @torch.inference_mode()
-def own_greedy(model: OwnTransformer, source_ids: Tensor, max_length: int) -> Tensor:
+def own_greedy(model: OwnTransformer, source_ids: Tensor, max_length: int | Sequence[int]) -> Tensor:
     """Return what `greedy_decode` returns, by the learner's. Raises OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("greedy_decode")
     if own is None:
         return greedy_decode(model, source_ids, max_length)
-    with code.called(f"greedy_decode(model, src {tuple(source_ids.shape)}, {max_length})"):
+    limits = length_limits(source_ids, max_length)
+    longest = max(limits, default=1)  # theirs has one limit for a batch; the rows are cut to their own afterwards
+    with code.called(f"greedy_decode(model, src {tuple(source_ids.shape)}, {longest})"):
         with torch.device(source_ids.device):
-            ids = own(model, source_ids, max_length, config.bos, config.eos, config.pad)
+            ids = own(model, source_ids, longest, config.bos, config.eos, config.pad)
     if not isinstance(ids, Tensor) or ids.dim() != 2 or len(ids) != len(source_ids) or ids.is_floating_point():
         got = f"{ids.dtype} {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise OwnCodeError(
             f"{code.name}: greedy_decode: expected ids, a row for each of {len(source_ids)} sources, got {got}"
         )
-    return ids
+    places = torch.arange(ids.shape[1], device=ids.device)
+    beyond = places > torch.tensor(limits, device=ids.device)[:, None]  # (batch, target); bos is at 0
+    return ids.masked_fill(beyond, config.pad)
 
 
 @torch.inference_mode()
 def own_beam(
-    model: OwnTransformer, source_ids: Tensor, beam: int, max_length: int, length_exponent: float, top_k: TopK
+    model: OwnTransformer,
+    source_ids: Tensor,
+    beam: int,
+    max_length: int | Sequence[int],
+    length_exponent: float,
+    top_k: TopK,
 ) -> list[list[Hypothesis]]:
     """Return what `beam_search` returns, by the learner's, one sentence after another. Raises OwnCodeError."""
     code, config = model.code, model.config
@@ -38,7 +49,8 @@ def own_beam(
     if own is None:
         return beam_search(model, source_ids, beam, max_length, length_exponent, top_k)
     found = []
-    for source in source_ids:
+    for padded, limit in zip(source_ids, length_limits(source_ids, max_length), strict=True):
+        source = padded[padded != config.pad]  # (source,)
 
         def step(prefixes: Tensor, source: Tensor = source) -> Tensor:
             prefixes = torch.as_tensor(prefixes, device=source.device)  # (prefixes, length)
@@ -46,10 +58,10 @@ def own_beam(
             logits[:, config.pad] = -torch.inf  # padding is no word
             return logits.log_softmax(dim=-1)
 
-        with code.called(f"beam_search(step_fn, {beam}, {max_length}, {length_exponent:g})"):
+        with code.called(f"beam_search(step_fn, {beam}, {limit}, {length_exponent:g})"):
             ranked = [
                 Hypothesis([int(id) for id in ids], float(score))
-                for ids, score in own(step, beam, max_length, length_exponent, config.bos, config.eos)
+                for ids, score in own(step, beam, limit, length_exponent, config.bos, config.eos)
             ]
         if not ranked or any(not each.ids or math.isnan(each.score) for each in ranked):
             raise OwnCodeError(

@@ -6,11 +6,12 @@ section 3.1).
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready
+from transformer_ref.decoding.arguments import expect_ready, length_limits
 from transformer_ref.model.softmax import softmax
 from transformer_ref.model.transformer import Transformer
 
@@ -49,7 +50,7 @@ def sampling_probabilities(
 def sample_decode(
     model: Transformer,
     source_ids: Tensor,
-    max_length: int,
+    max_length: int | Sequence[int],
     generator: torch.Generator,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -58,24 +59,25 @@ def sample_decode(
     """Return for each source tokens drawn one after the other.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
-    bos; generator: on the model's device; the rest: see `sampling_probabilities`.
+    bos, for all sources or for each; generator: on the model's device; the rest: see `sampling_probabilities`.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then pads.
     Raises ValueError when the model is in training mode or max_length is below 1.
     """
     expect_ready(model, max_length)
-    config = model.config
+    config, limits = model.config, length_limits(source_ids, max_length)
     encoded, cache = model.encode(source_ids), model.new_cache()
-    target = source_ids.new_full((source_ids.shape[0], max_length + 1), config.pad)  # (batch, target)
+    target = source_ids.new_full((source_ids.shape[0], max(limits, default=0) + 1), config.pad)  # (batch, target)
     target[:, 0] = config.bos
     ended = torch.zeros(source_ids.shape[0], dtype=torch.bool, device=source_ids.device)  # (batch,)
-    for step in range(1, max_length + 1):
+    limit = torch.tensor(limits, device=source_ids.device)  # (batch,)
+    for step in range(1, target.shape[1]):
         hidden = model.decode(target[:, step - 1 : step], encoded, cache).hidden[:, -1]  # (batch, d_model)
         logits = model.logits(hidden).float()  # (batch, vocabulary)
         logits[:, config.pad] = -torch.inf  # padding is no word
         probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
         drawn = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)  # (batch,)
         target[:, step] = drawn.masked_fill(ended, config.pad)
-        ended |= drawn == config.eos
+        ended |= (drawn == config.eos) | (limit <= step)
         if ended.all():
             return target[:, : step + 1]
     return target
