@@ -8,7 +8,7 @@ since every token lowers log p, and without the division short answers would win
 divide by a similar power).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -64,8 +64,8 @@ def beam_search(
         raise ValueError(f"beam: expected at least 1, got {beam}")
     eos = model.config.eos
     encoded = model.encode(source_ids)  # (open, ...)
-    found: list[list[Hypothesis]] = [[] for _ in source_ids]
     limits = length_limits(source_ids, max_length)
+    found = Found(len(source_ids), beam, max(limits, default=0))
     beams = _first_beams(source_ids, limits, beam, model.config.bos)
     cache = model.new_cache()
     for length in range(1, max(limits, default=0) + 1):
@@ -76,18 +76,16 @@ def beam_search(
         log_probability, parent, token = _best_continuations(beams, model.logits(hidden), model.config.pad, top_k)
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
-        for sentence, ids, log_p in _listed(beams, log_probability, parent, finished):
-            found[sentence].append(Hypothesis([*ids, eos], log_p / length**length_exponent))
+        found.add(beams, log_probability[:, :beam], parent[:, :beam], finished, eos)
         beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
         goes_on = (beams.missing > 0) & beams.log_probability[:, 0].isfinite()  # (open,)
         if length in limits:  # some sentences may not grow any longer
             at_limit = beams.limit == length
             cut = (goes_on & at_limit)[:, None] & beams.log_probability.isfinite()  # (open, beam)
             each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
-            for sentence, ids, log_p in _listed(beams, beams.log_probability, each, cut):
-                found[sentence].append(Hypothesis(ids, log_p / length**length_exponent))
+            found.add(beams, beams.log_probability, each, cut)
             goes_on = goes_on & ~at_limit
-        still_open = goes_on.nonzero().squeeze(1)
+        still_open = goes_on.nonzero().squeeze(1)  # the only line of the loop that waits for a GPU
         if len(still_open) < len(beams.sentence):
             beams, encoded = Beams(*(tensor[still_open] for tensor in beams)), encoded.select(still_open)
             cache.select(still_open)
@@ -95,8 +93,56 @@ def beam_search(
             break
     return [
         sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
-        for of_one_source in found
+        for of_one_source in found.hypotheses(length_exponent)
     ]
+
+
+class Found:
+    """The hypotheses found so far, kept on the device of the model: reading them at each step would wait for a GPU.
+
+    sentences: of the batch; beam, max_length: those of the search.
+    """
+
+    def __init__(self, sentences: int, beam: int, max_length: int) -> None:
+        # A sentence ends with fewer than `beam` hypotheses before its last step, which adds at most `beam`. The last
+        # place of each row takes what is not kept, so that no step depends on how many are.
+        self._spare = 2 * beam
+        self._sizes = sentences, self._spare + 1, max_length + 1
+        self._ids: Tensor | None = None  # (sentence, place, max_length + 1)
+
+    def add(self, beams: Beams, log_probability: Tensor, parent: Tensor, chosen: Tensor, *end: int) -> None:
+        """Keep the hypotheses where `chosen` is True: the ids of a parent, then those of `end`.
+
+        log_probability, parent, chosen: (open, any number).
+        """
+        if self._ids is None:  # now the dtype is known
+            self._ids = beams.ids.new_zeros(self._sizes)
+            self._length = beams.ids.new_zeros(self._sizes[:2])  # (sentence, place), in tokens
+            self._log_probability = log_probability.new_zeros(self._sizes[:2])  # (sentence, place)
+            self._count = beams.ids.new_zeros(self._sizes[:1])  # (sentence,)
+        length = beams.ids.shape[2]
+        row = torch.arange(len(beams.ids), device=parent.device)[:, None]  # (open, 1)
+        place = self._count[beams.sentence][:, None] + chosen.cumsum(dim=1) - 1  # (open, any number)
+        where = beams.sentence[:, None], place.masked_fill(~chosen, self._spare)
+        self._ids[:, :, : length][where] = beams.ids[row, parent]
+        for offset, id in enumerate(end):
+            self._ids[:, :, length + offset][where] = id
+        self._length[where] = length + len(end)
+        self._log_probability[where] = log_probability
+        self._count[beams.sentence] += chosen.sum(dim=1)
+
+    def hypotheses(self, length_exponent: float) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each sentence, in the order in which they were added, with their scores."""
+        if self._ids is None:
+            return []
+        columns = (each.tolist() for each in (self._count, self._ids, self._length, self._log_probability))
+        return [
+            [
+                Hypothesis(ids[:length], log_p / (length - 1) ** length_exponent)
+                for ids, length, log_p in zip(rows[:count], lengths, log_ps, strict=False)
+            ]
+            for count, rows, lengths, log_ps in zip(*columns, strict=True)
+        ]
 
 
 def _first_beams(source_ids: Tensor, limits: list[int], beam: int, bos: int) -> Beams:
@@ -144,17 +190,4 @@ def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor,
         log_probability=best,
         ids=torch.cat([beams.ids[row, parent], token[:, :, None]], dim=-1),
         lineage=torch.cat([beams.lineage[row, parent], itself], dim=-1),
-    )
-
-
-def _listed(
-    beams: Beams, log_probability: Tensor, parent: Tensor, chosen: Tensor
-) -> Iterator[tuple[int, list[int], float]]:
-    """Yield sentence, ids of the parent and log p where `chosen` is True; the last three: (open, any number)."""
-    row, place = chosen.nonzero(as_tuple=True)
-    yield from zip(
-        beams.sentence[row].tolist(),
-        beams.ids[row, parent[row, place]].tolist(),
-        log_probability[row, place].tolist(),
-        strict=True,
     )

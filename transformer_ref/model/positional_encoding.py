@@ -79,4 +79,7 @@ def _rows(table: Tensor, x: Tensor, positions: Sequence[int] | int) -> Tensor:
         raise ValueError(f"positions: expected none below 0, got {first}")
     if end > table.shape[0]:
         raise ValueError(f"length: expected at most {table.shape[0]} positions, got {end}")
-    return table[positions:end] if isinstance(positions, int) else table[list(positions)]  # (length, d_model)
+    if isinstance(positions, int):
+        return table[positions:end]  # (length, d_model)
+    # not table[positions]: on a GPU an index by a list is a copy that waits for all that was asked before
+    return torch.stack([table[position] for position in positions]) if positions else table[:0]  # (length, d_model)
