@@ -27,6 +27,7 @@ from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
 from transformer_ref.interop.own_weights import as_reference
 from transformer_ref.interop.page import save_page
+from transformer_ref.machine import limit_threads
 from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser(COMMANDS).parse_args(arguments)
     try:
+        limit_threads()
         with freed_memory_kept():
             options.command(options)
         sys.stdout.flush()
@@ -86,7 +88,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     device = choose_device(options.device)
     languages = options.source or recipe.languages[0], options.target or recipe.languages[1]
     output = options.output or Path(recipe.output)
-    names = ("steps", "minutes", "precision", "schedule", *(name for name, _, _ in SETTINGS))
+    names = ("steps", "minutes", "precision", "muon_precision", "schedule", *(name for name, _, _ in SETTINGS))
     code = OwnCode.read(options.model) if options.model else None
     asked = {name: getattr(options, name) for name in names}
     config = changed(own_settings(recipe.training, code) if code else recipe.training, **asked)

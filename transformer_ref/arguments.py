@@ -39,6 +39,11 @@ EXAMPLES = {
   python -m transformer_ref benchmark --record          keeps the result and writes its table into the book""",
 }
 
+MACHINE = """the machine:
+  Threads, precisions and kernels are chosen by short measurements on this machine; `python -m autograder doctor` and
+  the card of a training run list them. To choose yourself, set ATTENTION_BY_HAND_MACHINE, such as
+  threads=2,precision=fp32,muon=fp32,attention=kernel,top_k=8000 (any of these)."""
+
 SETTINGS = (  # of a training: field, type, help
     ("tokens_per_batch", int, "cells of the longer side of a padded batch"),
     ("accumulation", int, "parts that a batch is read in, for less memory and the same result"),
@@ -66,7 +71,10 @@ SIZE_SETTINGS = (  # of the model: field, type, help
 def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:
     """Return the parser of the commands. functions: what does each, by its name."""
     top = argparse.ArgumentParser(
-        prog="python -m transformer_ref", description="Train a Transformer and translate with it."
+        prog="python -m transformer_ref",
+        description="Train a Transformer and translate with it.",
+        epilog=MACHINE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(required=True, metavar="train | translate | evaluate | export | benchmark")
     _add_training(commands, functions)
@@ -134,7 +142,8 @@ def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
     for name, kind, text in SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
     training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
-    training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster")
+    training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster here")
+    training.add_argument("--muon-precision", choices=PRECISIONS, help="of Muon's products, likewise (default: auto)")
     again = training.add_mutually_exclusive_group()
     again.add_argument(
         "--resume",
@@ -211,7 +220,7 @@ def _command(commands, name: str, functions: Mapping[str, Callable], text: str) 
         epilog=EXAMPLES[name],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:<number> (default: auto)")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:<number> or mps (default: auto)")
     command.set_defaults(command=functions[name])
     return command
 

@@ -156,6 +156,7 @@ class TrainingConfig:
     average_decay: of the running mean of the weights, 0 for none.
     seed: of the first weights, of dropout and of the order of the data.
     precision: "fp32", "bf16" (fp32 weights, bf16 arithmetic) or "auto", whichever is faster on the machine.
+    muon_precision: of Muon's matrix products, likewise; in "bf16" they are those of `torch.optim.Muon`.
     validations: in the course of a training; patience: end after so many in a row without a smaller loss, and keep
         the model of the smallest; 0 for never.
     Raises TypeError or ValueError naming the field.
@@ -179,6 +180,7 @@ class TrainingConfig:
     average_decay: float = 0.0
     seed: int = 1
     precision: Precision = "fp32"
+    muon_precision: Precision = "auto"
     validations: int = 5
     patience: int = 0
 

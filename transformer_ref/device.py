@@ -1,54 +1,41 @@
 """Where the tensors live and how precise they are, chosen on request and never at import."""
 
-import time
-
 import torch
 
 from transformer_ref.config import PRECISIONS, Precision
-
-PROBE_SIZE = 512  # the side of a square matrix: about that of a model's own
-PROBE_REPEATS = 5
-WORTHWHILE = 1.3  # times as fast must bf16 be; a processor without it in hardware falls far short
+from transformer_ref.machine import DTYPES, faster_precision
 
 
 def choose_device(request: str | torch.device) -> torch.device:
     """Return the device asked for.
 
-    request: "auto" (the first CUDA device if there is one, else the CPU), "cpu", "cuda" or "cuda:1", or such a device.
-    Raises ValueError for another word, and for a CUDA device that this machine does not have.
+    request: "auto" (the first CUDA device, else the GPU of a Mac, "mps", else the CPU), "cpu", "mps", "cuda" or
+    "cuda:1", or such a device. Raises ValueError for another word, and for a device that this machine does not have.
     """
     request = str(request)
+    has_mps = torch.backends.mps.is_available()
     if request == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
     kind, _, index = request.partition(":")
-    if request != "cpu" and not (kind == "cuda" and (index.isdecimal() or request == "cuda")):
-        raise ValueError(f'device: expected "auto", "cpu", "cuda" or "cuda:<number>", got "{request}"')
+    if request not in ("cpu", "mps", "mps:0") and not (kind == "cuda" and (index.isdecimal() or request == "cuda")):
+        raise ValueError(f'device: expected "auto", "cpu", "mps", "cuda" or "cuda:<number>", got "{request}"')
     present = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if kind == "cuda" and int(index or 0) >= present:
         raise ValueError(f'device: expected one of {present} CUDA devices, got "{request}"')
+    if kind == "mps" and not has_mps:
+        raise ValueError(
+            f'device: expected one that this machine has, got "{request}", the GPU of a Mac with Apple silicon'
+        )
     return torch.device(request)
 
 
 def choose_precision(request: Precision, device: torch.device) -> torch.dtype:
     """Return the dtype to compute in: torch.float32 or torch.bfloat16.
 
-    request: "fp32", "bf16" or "auto", which multiplies two matrices in both, for some hundredths of a second, and
-    takes bf16 where it is clearly faster. Raises ValueError for another word.
+    request: "fp32", "bf16" or "auto", which is bf16 where this machine multiplies matrices clearly faster in it
+    (`transformer_ref/machine.py`). "auto" never chooses fp16: its range is so small that a training run would have to
+    scale its loss, so a GPU without bf16 units computes in fp32. Raises ValueError for another word.
     """
     if request not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {request!r}")
-    if request == "auto":
-        seconds = {dtype: _seconds_of_a_product(dtype, device) for dtype in (torch.float32, torch.bfloat16)}
-        request = "bf16" if seconds[torch.float32] > WORTHWHILE * seconds[torch.bfloat16] else "fp32"
-    return torch.bfloat16 if request == "bf16" else torch.float32
-
-
-def _seconds_of_a_product(dtype: torch.dtype, device: torch.device) -> float:
-    """Return the shortest of some times; the first product, which warms up, is not counted."""
-    matrix = torch.ones(PROBE_SIZE, PROBE_SIZE, dtype=dtype, device=device)
-    times = []
-    for _ in range(PROBE_REPEATS + 1):
-        start = time.perf_counter()
-        (matrix @ matrix)[0, 0].item()  # .item() waits for a GPU
-        times.append(time.perf_counter() - start)
-    return min(times[1:])
+    return DTYPES[faster_precision(device).value if request == "auto" else request]

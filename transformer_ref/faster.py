@@ -1,36 +1,39 @@
 """The door to `fast/`: its parts where that folder is there, else the readable ones, which compute the same.
 
 accelerate(model) -> the model; TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, count);
-freed_memory_kept(), a context.
+freed_memory_kept(), a context; measure_machine(device) -> what is chosen for this machine.
 """
-
-from typing import Any
 
 import torch
 
+from transformer_ref.machine import Choice, faster_muon_precision, faster_precision
 from transformer_ref.training.loss import MeanLoss
-from transformer_ref.training.processes import ALONE, Processes
 
 try:
     from transformer_ref.fast.accelerate import accelerate
+    from transformer_ref.fast.attention import attention_kernel
     from transformer_ref.fast.loss import PackedLoss as TrainingLoss
     from transformer_ref.fast.memory import freed_memory_kept
     from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
     from transformer_ref.fast.top_k import quick_top_k as top_k
+    from transformer_ref.fast.top_k import top_k_length
 except ModuleNotFoundError as missing:
     if not (missing.name or "").startswith("transformer_ref.fast"):
         raise
     from contextlib import nullcontext as freed_memory_kept  # noqa: F401
 
+    from transformer_ref.training.muon import Muon  # noqa: F401
+
     TrainingLoss, top_k = MeanLoss, torch.topk
+
+    attention_kernel = top_k_length = None
 
     def accelerate(model):
         return model
 
-    TorchsMuon: Any = getattr(torch.optim, "Muon", torch.optim.Optimizer)  # torch 2.9 has one
 
-    class Muon(TorchsMuon):
-        """Torch's own, in each process the whole of it."""
-
-        def __init__(self, parameters, processes: Processes = ALONE, **options) -> None:
-            super().__init__(parameters, **options)
+def measure_machine(device: torch.device) -> list[Choice]:
+    """Return everything that is chosen for a device by a measurement, each measured now if it was not before."""
+    choices = [faster_precision(device), faster_muon_precision(device)]
+    kernels = [] if device.type != "cpu" else [attention_kernel, top_k_length]
+    return choices + [measure() for measure in kernels if measure]

@@ -8,6 +8,7 @@ from drawn import seeds, sizes, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_ref import machine
 from transformer_ref.fast.attention import products_are_faster, quick_attention, two_products
 from transformer_ref.model.attention import attend, attention_weights, explicit_attention, fused_attention
 from transformer_ref.model.masks import causal_mask
@@ -75,15 +76,20 @@ def test_explicit_and_fused_agree_on_masks_that_broadcast(fused_path, drawn, kep
     )
 
 
-def test_products_take_the_kernel_s_place_on_a_cpu_in_bf16_and_for_a_few_cells_without_gradients():
-    def chosen(cells, dtype=torch.float32, device="cpu", learns=False):
-        query, key = (torch.zeros(length, 3, dtype=dtype, device=device, requires_grad=learns) for length in cells)
-        return products_are_faster(query, key)
+@pytest.mark.parametrize("way", ["products", "kernel"])
+def test_products_take_the_kernel_s_place_only_on_a_cpu_in_bf16_and_where_they_are_faster(way, monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, f"attention={way}")
+    assert products_are_faster(torch.zeros(2, 3, dtype=torch.bfloat16)) == (way == "products")
+    assert not products_are_faster(torch.zeros(2, 3))
+    assert not products_are_faster(torch.zeros(2, 3, dtype=torch.bfloat16, device="meta"))
 
-    assert chosen((64, 64)) and chosen((5, 600)) and chosen((64, 65), torch.bfloat16, learns=True)
-    assert not (chosen((64, 65)) or chosen((2, 2), learns=True) or chosen((2, 2), torch.bfloat16, device="meta"))
-    with torch.no_grad():
-        assert chosen((2, 2), learns=True)
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace:DeprecationWarning")
+def test_what_is_traced_holds_no_measurement(monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "attention=products")
+    query = torch.zeros(2, 3, dtype=torch.bfloat16)
+    traced = torch.jit.trace(lambda query: quick_attention(query, query, query), query)
+    assert "scaled_dot_product_attention" in str(traced.graph)
 
 
 @given(inputs())

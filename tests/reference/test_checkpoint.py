@@ -203,6 +203,23 @@ def test_auto_is_resumed_as_what_it_stood_for(tmp_path):
         load_training(tmp_path, training(precision="fp32"))
 
 
+@pytest.mark.parametrize("name", ["precision", "muon_precision"])
+def test_auto_is_decided_anew_on_another_kind_of_machine(name, tmp_path, monkeypatch):
+    save_training(tmp_path, training(**{name: "bf16"}))
+    same, other = (training(**{name: "auto"}) for _ in range(2))
+    load_training(tmp_path, same)
+    monkeypatch.setattr(checkpoint, "kind_of_machine", lambda device: "x86_64 with other units")
+    load_training(tmp_path, other)
+    assert (getattr(same.config, name), getattr(other.config, name)) == ("bf16", "auto")
+
+
+def test_muon_may_multiply_in_another_precision_from_a_resume_on(tmp_path):
+    save_training(tmp_path, training(muon_precision="bf16"))
+    resumed = training(muon_precision="fp32")
+    load_training(tmp_path, resumed)
+    assert resumed.config.muon_precision == "fp32"
+
+
 def test_a_truncated_training_is_refused(tmp_path):
     path = save_training(tmp_path, training())
     path.write_bytes(path.read_bytes()[:-9])

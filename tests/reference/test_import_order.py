@@ -13,7 +13,7 @@ import transformer_ref
 PACKAGE = Path(transformer_ref.__file__).parent
 
 ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
-    ("special_tokens", "shapes", "config", "device"),
+    ("special_tokens", "shapes", "config", "processors", "machine", "device"),
     ("text.vocabulary", "text.byte_pair_encoding", "text.lines", "text.sentence_pieces", "text.tokenizer"),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),
@@ -25,7 +25,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("model.tokens_alone",),
     ("live_model", "mine", "own_code"),
     ("data",),
-    ("training.loss", "training.processes"),
+    ("training.loss", "training.processes", "training.muon"),
     ("fast", "faster"),
     ("training", "checkpoint"),
     ("interop",),

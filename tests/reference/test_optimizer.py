@@ -7,8 +7,8 @@ import torch
 from drawn import generator, ids, tiny_config
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from transformer_ref import machine
 from transformer_ref.config import TrainingConfig
-from transformer_ref.fast import muon
 from transformer_ref.fast.muon import BatchedMuon
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.shapes import expect_padding_last
@@ -98,10 +98,10 @@ def test_an_optimizer_that_was_given_its_memory_back_makes_the_same_step():
 SHAPES = [(5, 7), (7, 5), (6, 6), (5, 7), (1, 9), (64, 128), (5, 7)]  # wide, tall, square, some of them several times
 
 
-def muon_pair(dtype=torch.bfloat16, **changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimizer], ...]:
+def muon_pair(precision="bf16", **changes) -> tuple[tuple[list[torch.Tensor], torch.optim.Optimizer], ...]:
     """Return equal matrices and what moves them, ours and torch's."""
     pairs = []
-    for kind in (partial(BatchedMuon, dtype=dtype), torch.optim.Muon):
+    for kind in (partial(BatchedMuon, precision=precision), torch.optim.Muon):
         matrices = [
             torch.randn(shape, generator=generator(place)).requires_grad_() for place, shape in enumerate(SHAPES)
         ]
@@ -144,7 +144,7 @@ def test_muon_in_batches_goes_on_from_what_torch_s_remembers():
 
 
 def test_muon_in_fp32_moves_each_matrix_as_torch_s_does_up_to_the_rounding_of_bf16():
-    ours, theirs = muon_pair(dtype=torch.float32)
+    ours, theirs = muon_pair(precision="fp32")
     before = [matrix.detach().clone() for matrix in ours[0]]
     for matrix, other, start in zip(one_step(ours), one_step(theirs), before, strict=True):
         moved, should = matrix - start, other - start
@@ -154,7 +154,7 @@ def test_muon_in_fp32_moves_each_matrix_as_torch_s_does_up_to_the_rounding_of_bf
 
 @pytest.mark.parametrize(("faster", "dtype"), [("bf16", torch.bfloat16), ("fp32", torch.float32)])
 def test_muon_multiplies_in_the_dtype_that_this_machine_multiplies_faster_in(monkeypatch, faster, dtype):
-    monkeypatch.setattr(muon, "choose_precision", lambda request, device: dtype)
+    monkeypatch.setenv(machine.VARIABLE, f"muon={faster}")
     multiplied = set()
 
     class Products(TorchDispatchMode):
@@ -163,7 +163,7 @@ def test_muon_multiplies_in_the_dtype_that_this_machine_multiplies_faster_in(mon
                 multiplied.add(args[-1].dtype)
             return function(*args, **(kwargs or {}))
 
-    pair = muon_pair(dtype=None)[0]
+    pair = muon_pair(precision="auto")[0]
     with Products():
         one_step(pair)
     assert multiplied == {dtype}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from drawn import generator, tiny_config
 
-from transformer_ref import device as device_module
+from transformer_ref import machine
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.device import choose_precision
@@ -82,21 +82,8 @@ def test_tied_tables_stay_one_table_in_the_copy():
     assert fast.output.weight is fast.source_embedding.table is fast.target_embedding.table
 
 
-@pytest.mark.parametrize(
-    ("fp32", "bf16", "expected"), [(1.0, 0.5, torch.bfloat16), (1.0, 0.9, torch.float32), (1.0, 4.0, torch.float32)]
-)
-def test_auto_takes_bf16_only_where_it_is_clearly_faster(fp32, bf16, expected, monkeypatch):
-    seconds = {torch.float32: fp32, torch.bfloat16: bf16}
-    monkeypatch.setattr(device_module, "_seconds_of_a_product", lambda dtype, device: seconds[dtype])
-    assert choose_precision("auto", CPU) == expected
-
-
-def test_the_probe_measures_and_decides():
-    assert choose_precision("auto", CPU) in (torch.float32, torch.bfloat16)
-
-
-def test_a_precision_asked_for_by_name_is_not_probed(monkeypatch):
-    monkeypatch.delattr(device_module, "_seconds_of_a_product")
+def test_a_precision_asked_for_by_name_is_not_measured(monkeypatch):
+    monkeypatch.delattr(machine, "speedup")
     assert (choose_precision("fp32", CPU), choose_precision("bf16", CPU)) == (torch.float32, torch.bfloat16)
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from transformer_ref import machine
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.decoding.greedy import greedy_decode
@@ -319,6 +320,27 @@ def test_auto_is_decided_once_and_written_down(chosen, name, monkeypatch):
     run = training(precision="auto", steps=1)
     fit(run)
     assert run.config.precision == name
+
+
+@pytest.mark.parametrize("faster", ["bf16", "fp32"])
+def test_muon_s_precision_is_decided_once_and_a_resumed_training_keeps_it(faster, tmp_path, monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, f"muon={faster}")
+    run = training(steps=3)
+    fit(run)
+    assert run.config.muon_precision == run.optimizer.optimizers[1].precision == faster
+    save_training(tmp_path, run)
+    monkeypatch.setenv(machine.VARIABLE, "muon=" + {"bf16": "fp32", "fp32": "bf16"}[faster])
+    resumed = training(steps=6)
+    load_training(tmp_path, resumed)
+    fit(resumed)
+    assert resumed.config.muon_precision == resumed.optimizer.optimizers[1].precision == faster
+
+
+def test_without_muon_its_precision_is_not_measured(monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "muon=bf16")
+    run = training(steps=1, muon_rate=0.0)
+    fit(run)
+    assert run.config.muon_precision == "auto"
 
 
 def test_minutes_end_a_training_and_set_its_schedule():

@@ -3,7 +3,14 @@
 import torch
 from torch import Tensor
 
-PIECE = 100  # cells of a row in which a maximum is looked for
+from transformer_ref.machine import MARGIN_OF_LENGTHS, Choice, choose, is_traced, speedup
+
+# Cells of a row in which a maximum is looked for. The work is a maximum over each row and a ranking of as many pieces
+# and of `count` of them, so it is least near the root of the row's length, 50 to 200 for vocabularies, and flat there.
+PIECE = 100
+LENGTHS = 2_000, 4_000, 8_000, 16_000, 32_000  # tokens of a row at which the two ways are measured
+ROWS, COUNT = 64, 6  # there: the rows of a dozen sentences and what a beam of 5 looks for
+NEVER = 10**9  # tokens: more than any row has
 
 
 def quick_top_k(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -12,8 +19,41 @@ def quick_top_k(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     A long row is cut into pieces. The pieces with the largest maxima hold all that is wanted, and a maximum is found
     in a fraction of the time that a ranking takes.
     """
-    if x.shape[-1] < 2 * count * PIECE:
+    if x.shape[-1] < 2 * count * PIECE or not _is_long(x):
         return x.topk(count, dim=-1)
+    return in_pieces(x, count)
+
+
+def _is_long(x: Tensor) -> bool:
+    """Return whether pieces are faster for rows of this length. Other devices than CPUs use the library's own way."""
+    if x.device.type != "cpu" or is_traced():
+        return False
+    return x.shape[-1] >= int(top_k_length().value)
+
+
+def top_k_length() -> Choice:
+    """Return from how many tokens on a row is searched faster in pieces on this CPU."""
+    return choose("top_k", torch.device("cpu"), _measured_length)
+
+
+def _measured_length() -> tuple[int, str]:
+    chosen, ratios = NEVER, []
+    for length in LENGTHS:
+        ratio = _speedup_at(length)
+        ratios.append(f"{ratio:.2g} at {length:,}")
+        if ratio >= MARGIN_OF_LENGTHS:
+            chosen = length
+            break
+    return chosen, f"times as fast as torch.topk: {', '.join(ratios)}"
+
+
+def _speedup_at(length: int) -> float:
+    x = torch.randn(ROWS, length, generator=torch.Generator().manual_seed(1))
+    return speedup(lambda: x.topk(COUNT, dim=-1).values, lambda: in_pieces(x, COUNT)[0])
+
+
+def in_pieces(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return what `x.topk(count)` does, found in pieces; x: (..., at least count * PIECE)."""
     pieces = x.unfold(-1, PIECE, PIECE)  # (..., pieces, cells)
     chosen = pieces.amax(dim=-1).topk(count, dim=-1).indices[..., None]  # (..., count, 1)
     places = chosen * PIECE + torch.arange(PIECE, device=x.device)  # (..., count, cells)

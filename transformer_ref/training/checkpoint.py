@@ -20,13 +20,14 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.machine import kind_of_machine
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 from transformer_ref.training.trainer import Training
 
 CPU = torch.device("cpu")
-MAY_DIFFER = ("steps", "minutes", "accumulation", "validations", "patience")  # in a training that is resumed
+MAY_DIFFER = ("steps", "minutes", "accumulation", "validations", "patience", "muon_precision")  # when resumed
 MODEL_FILE, TRAINING_FILE = "model.safetensors", "training.safetensors"
 CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
 
@@ -129,6 +130,7 @@ def save_training(folder: str | Path, training: Training) -> Path:
         "epoch": training.stream.epoch,
         "position": training.stream.position,
         "data_sha256": training.stream.sha256,
+        "machine": _machine(training),
     }
     if isinstance(training.model, OwnTransformer):
         header["code_sha256"] = training.model.code.sha256
@@ -141,6 +143,8 @@ def save_training(folder: str | Path, training: Training) -> Path:
 def load_training(folder: str | Path, training: Training) -> None:
     """Set a freshly built training to where the saved one stood; its length and the use of memory may differ.
 
+    A precision "auto" becomes the saved one, except on another kind of machine, which chooses anew.
+
     Raises FileNotFoundError, or ValueError naming the field that does not fit, such as ids of another text: a tokenizer
     learned from it means other words by the same numbers.
     """
@@ -149,8 +153,12 @@ def load_training(folder: str | Path, training: Training) -> None:
     with _reading_header(path):
         saved = TrainingConfig.from_dict(header["config"]).to_dict()
         counts = {name: header[name] for name in ("step", "seconds", "tokens", "validations", "epoch", "position")}
-    if training.config.precision == "auto":  # what it stood for when the training began
-        training.config = dataclasses.replace(training.config, precision=saved["precision"])
+    on_another = header.get("machine", _machine(training)) != _machine(training)
+    for name in ("precision", "muon_precision"):
+        if getattr(training.config, name) == "auto":
+            if on_another:  # which may be many times slower in what the first one chose
+                saved[name] = "auto"
+            training.config = dataclasses.replace(training.config, **{name: saved[name]})
     _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
     code = training.model.code.sha256 if isinstance(training.model, OwnTransformer) else "nothing"
     _expect_equal(path, {"code_sha256": header.get("code_sha256", "nothing")}, {"code_sha256": code})
@@ -166,6 +174,10 @@ def load_training(folder: str | Path, training: Training) -> None:
     training.stream.epoch, training.stream.position = counts["epoch"], counts["position"]
     training.losses = tensors["losses"].tolist()
     training.validations = [(step, loss) for step, loss in counts["validations"]]
+
+
+def _machine(training: Training) -> str:
+    return kind_of_machine(next(training.model.parameters()).device)
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.config import TrainingConfig
+from transformer_ref.config import Precision, TrainingConfig
 from transformer_ref.faster import Muon
 from transformer_ref.training.processes import ALONE, Processes
 
@@ -38,6 +38,14 @@ class OptimizerGroup:
         """Move every weight."""
         for optimizer in self.optimizers:
             optimizer.step()
+
+    def settle_muon(self, precision: Precision, device: torch.device) -> Precision:
+        """Let Muon multiply in this precision from now on, and return what "auto" stands for on this device."""
+        for optimizer in self.optimizers:
+            if isinstance(optimizer, Muon):
+                optimizer.precision = precision
+                precision = optimizer.settle_precision(device)
+        return precision
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what the optimizers remember, by a name for each tensor."""
@@ -87,6 +95,7 @@ def build_optimizer(
         momentum=config.muon_momentum,
         adjust_lr_fn="match_rms_adamw",
         processes=processes,
+        precision=config.muon_precision,
     )
     return OptimizerGroup([adam, muon])
 

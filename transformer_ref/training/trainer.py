@@ -120,7 +120,8 @@ def _settle_precision(training: Training, device: torch.device) -> None:
     """Write down what "auto" stands for here: all processes need the same, and so does a resumed training."""
     is_fast = choose_precision(training.config.precision, device) == torch.bfloat16
     is_fast = bool(training.processes.of_first(float(is_fast), device))
-    training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32")
+    muon = training.optimizer.settle_muon(training.config.muon_precision, device)
+    training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32", muon_precision=muon)
 
 
 def _advance(training: Training, batches: Iterator[Batch], device: torch.device, gradients: Gradients) -> Progress:

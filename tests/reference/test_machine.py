@@ -1,0 +1,286 @@
+"""What this machine is fast at is measured on it, once, and whoever knows better can say so."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from transformer_ref import machine
+from transformer_ref.config import PRECISIONS
+from transformer_ref.device import choose_precision
+from transformer_ref.fast import attention as attention_module
+from transformer_ref.fast import top_k as top_k_module
+from transformer_ref.fast.attention import attention_kernel
+from transformer_ref.fast.top_k import quick_top_k, top_k_length
+from transformer_ref.faster import measure_machine
+from transformer_ref.machine import (
+    VALUES,
+    VARIABLE,
+    choices_made,
+    faster_muon_precision,
+    faster_precision,
+    limit_threads,
+    speedup,
+)
+from transformer_ref.processors import usable_processors
+
+CPU = torch.device("cpu")
+# what one machine chooses, and another that has no bf16 units, both without units wider than AVX2's
+AVX2 = dict(ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_ENABLE_INSTRUCTIONS="AVX2")
+
+
+@pytest.fixture(autouse=True)
+def nothing_chosen(monkeypatch):
+    """Begin and end without choices, and give the threads back."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for name in machine.SET_BY_USER:
+        monkeypatch.delenv(name, raising=False)
+    before = dict(machine._made), torch.get_num_threads()
+    machine.forget_choices()
+    yield
+    machine._made.clear()
+    machine._made.update(before[0])
+    torch.set_num_threads(before[1])
+
+
+def busy(seconds: float):
+    """Return a function that takes so long of its own processor time."""
+
+    def work() -> torch.Tensor:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
+        return torch.zeros(1)
+
+    return work
+
+
+# --- the measurement -------------------------------------------------------------------------------------------------
+
+
+def test_a_function_that_works_half_as_long_is_twice_as_fast():
+    assert speedup(busy(0.004), busy(0.002)) == pytest.approx(2, rel=0.1)
+    assert speedup(busy(0.002), busy(0.004)) == pytest.approx(1 / 2, rel=0.1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a thread's own time finely enough")
+def test_time_in_which_something_else_runs_does_not_count():
+    def interrupted() -> torch.Tensor:
+        time.sleep(0.02)
+        return busy(0.002)()
+
+    assert speedup(busy(0.002), interrupted) == pytest.approx(1, rel=0.2)
+
+
+def test_a_measurement_keeps_the_threads_and_the_random_numbers():
+    torch.set_num_threads(2)
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    measure_machine(CPU)
+    assert torch.get_num_threads() == 2 and torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(("times_as_fast", "chosen"), [(2.0, "bf16"), (1.1, "fp32"), (0.04, "fp32")])
+@pytest.mark.parametrize("choice", [faster_precision, faster_muon_precision])
+def test_bf16_is_chosen_only_where_it_is_clearly_faster(choice, times_as_fast, chosen, monkeypatch):
+    monkeypatch.setattr(machine, "speedup", lambda usual, other: times_as_fast)
+    made = choice(CPU)
+    assert made.value == chosen
+    assert str(made).endswith(f"products: {chosen} (bf16 {times_as_fast:.2g} times as fast)")
+
+
+def test_a_device_without_bf16_computes_in_fp32_and_the_reason_is_kept(monkeypatch):
+    def refuses(usual, other):
+        raise TypeError("BFloat16 is not supported on MPS")
+
+    monkeypatch.setattr(machine, "speedup", refuses)
+    assert str(faster_precision(CPU)) == "matrix products: fp32 (no bf16 on cpu: BFloat16 is not supported on MPS)"
+    assert choose_precision("auto", CPU) == torch.float32
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda", "mps"])
+def test_a_gpu_multiplies_larger_matrices_and_several_before_the_clock_is_read(kind):
+    work = 2 * machine.IN_A_ROW[kind]
+    for shape in (machine.PRODUCT[kind], machine.MUON_PRODUCT[kind]):
+        operations = work * shape[0] * shape[1] * shape[2] * (shape[2] if shape in machine.MUON_PRODUCT.values() else 1)
+        assert operations > (1e7 if kind == "cpu" else 1e9)  # 10 microseconds of a launch are 1e8 to 1e9 of a GPU's
+
+
+def test_a_choice_is_measured_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(machine, "speedup", lambda usual, other: calls.append(1) or 3.0)
+    assert [faster_precision(CPU).value for _ in range(3)] == ["bf16"] * 3
+    assert len(calls) == 1 and [made.name for made in choices_made()] == ["precision"]
+
+
+def test_importing_and_naming_a_precision_measure_nothing():
+    code = (
+        "import transformer_ref.translate, transformer_ref.learn, transformer_ref.machine as m; print(m.choices_made())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+WITHOUT_UNITS = """
+import torch
+from transformer_ref.fast.attention import attention_kernel
+from transformer_ref.machine import faster_muon_precision, faster_precision
+CPU = torch.device("cpu")
+print(faster_precision(CPU).value, faster_muon_precision(CPU).value, attention_kernel().value)
+"""
+
+
+@pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="only these can be held back to AVX2"
+)
+def test_a_processor_without_bf16_units_does_nothing_in_bf16():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_UNITS], env=os.environ | AVX2, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["fp32", "fp32", "kernel"]
+
+
+# --- what a user sets ------------------------------------------------------------------------------------------------
+
+
+def test_what_the_user_sets_is_not_measured(monkeypatch):
+    monkeypatch.delattr(machine, "speedup")
+    for module in (attention_module, top_k_module):
+        monkeypatch.delattr(module, "speedup")
+    monkeypatch.setenv(VARIABLE, "precision=bf16, muon=fp32, attention=products, top_k=7000")
+    assert [made.value for made in measure_machine(CPU)] == ["bf16", "fp32", "products", 7_000]
+    assert all(str(made).endswith(f"(set by {VARIABLE})") for made in measure_machine(CPU))
+    assert choose_precision("auto", CPU) == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("speed=1", r"expected NAME=VALUE with a name among precision, .*, got 'speed=1'"),
+        ("precision=fp8", r"expected fp32 or bf16 for precision, got 'fp8'"),
+        ("muon", r"expected fp32 or bf16 for muon, got ''"),
+        ("threads=0", r"expected a number from 1 on for threads, got '0'"),
+        ("top_k=many", r"expected a number from 1 on for top_k, got 'many'"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_name(given, message, monkeypatch):
+    monkeypatch.setenv(VARIABLE, given)
+    with pytest.raises(ValueError, match=f"{VARIABLE}: {message}"):
+        faster_precision(CPU)
+
+
+def test_every_choice_can_be_set_and_has_a_sentence():
+    assert VALUES.keys() == machine.SENTENCES.keys()
+    assert set(machine.DTYPES) == set(PRECISIONS) - {"auto"}
+
+
+# --- kernels and thresholds ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("times_as_fast", "chosen"), [(3.0, "products"), (1.1, "kernel"), (0.1, "kernel")])
+def test_attention_in_bf16_is_computed_by_whichever_way_is_clearly_faster(times_as_fast, chosen, monkeypatch):
+    monkeypatch.setattr(attention_module, "speedup", lambda usual, other: times_as_fast)
+    assert attention_kernel().value == chosen
+
+
+@pytest.mark.parametrize(("wins_from", "chosen"), [(0, 2_000), (5_000, 8_000), (10**8, top_k_module.NEVER)])
+def test_rows_are_searched_in_pieces_from_the_first_length_where_that_is_faster(wins_from, chosen, monkeypatch):
+    monkeypatch.setattr(top_k_module, "_speedup_at", lambda length: 2.0 if length >= wins_from else 0.9)
+    assert top_k_length().value == chosen
+
+
+def test_a_row_is_searched_by_whichever_way_was_chosen(monkeypatch):
+    searched = []
+    monkeypatch.setattr(top_k_module, "in_pieces", lambda x, count: searched.append(x.shape[-1]) or x.topk(count))
+    monkeypatch.setenv(VARIABLE, "top_k=3000")
+    for length in (2_999, 3_000, 1_100):
+        quick_top_k(torch.zeros(2, length), 6)
+    assert searched == [3_000]
+    quick_top_k(torch.zeros(2, 3_000, device="meta"), 6)  # no processor, no measurement
+    assert searched == [3_000]
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+
+def groups(folder, membership: str, **files: str):
+    """Return where a made-up Linux tells of its control groups; files: path with __ for / and _ for . -> content."""
+    (folder / "cgroup").write_text(membership)
+    for name, content in files.items():
+        path = folder / "fs" / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder / "fs", folder / "cgroup"
+
+
+@pytest.fixture
+def many_processors(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
+
+
+@pytest.mark.usefixtures("many_processors")
+@pytest.mark.parametrize(
+    ("membership", "files", "usable"),
+    [
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),  # one and a half keep two busy
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 64),
+        ("0::/\n", {"cpu.max": "9900000 100000\n"}, 64),
+        ("0::/a/b\n", {"a__cpu.max": "300000 100000\n", "a__b__cpu.max": "max 100000\n"}, 3),
+        ("0::/a/b\n", {"cpu.max": "400000 100000\n"}, 4),  # a container that sees its own group as the root
+        (
+            "4:cpu,cpuacct:/x\n3:memory:/x\n",
+            {"cpu,cpuacct__cpu.cfs_quota_us": "500000", "cpu,cpuacct__cpu.cfs_period_us": "100000"},
+            5,
+        ),
+        ("4:cpu,cpuacct:/\n", {"cpu,cpuacct__cpu.cfs_quota_us": "-1", "cpu,cpuacct__cpu.cfs_period_us": "100000"}, 64),
+        ("3:memory:/\n", {"memory__cpu.max": "100000 100000"}, 64),
+        ("", {}, 64),
+        ("what is this\n", {"cpu.max": ""}, 64),
+    ],
+)
+def test_a_container_s_limit_of_processor_time_counts(membership, files, usable, tmp_path):
+    assert usable_processors(*groups(tmp_path, membership, **files)) == usable
+
+
+def test_where_there_are_no_control_groups_the_processors_of_the_process_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5, 8}, raising=False)
+    assert usable_processors(tmp_path / "none", tmp_path / "neither") == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert usable_processors(tmp_path / "none", tmp_path / "neither") == 6
+
+
+def test_torch_uses_no_more_threads_than_may_run_and_never_more_than_before(monkeypatch):
+    torch.set_num_threads(3)
+    monkeypatch.setattr(machine, "usable_processors", lambda: 2)
+    made = limit_threads()
+    assert torch.get_num_threads() == made.value == 2
+    assert str(made) == f"threads: 2 (2 of {os.cpu_count()} processors may be used)"
+    monkeypatch.setattr(machine, "usable_processors", lambda: 8)
+    assert limit_threads().value == torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "threads"),
+    [("OMP_NUM_THREADS", "3", 3), ("MKL_NUM_THREADS", "9", 3), (VARIABLE, "threads=4", 4)],
+)
+def test_threads_that_the_user_set_stay(variable, value, threads, monkeypatch):
+    torch.set_num_threads(3)
+    monkeypatch.setattr(machine, "usable_processors", lambda: 1)
+    monkeypatch.setenv(variable, value)
+    assert limit_threads().value == torch.get_num_threads() == threads
+    assert str(limit_threads()) == f"threads: {threads} (set by {variable})"
+
+
+def test_the_command_limits_the_threads(monkeypatch, tmp_path):
+    from transformer_ref.__main__ import main
+
+    torch.set_num_threads(2)
+    monkeypatch.setattr(machine, "usable_processors", lambda: 1)
+    assert main(["translate", "--checkpoint", str(tmp_path), "Hello."]) == 2  # there is no checkpoint
+    assert torch.get_num_threads() == 1
