@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from italian_table import FORMS, PHRASES, SENTENCES
 
-from transformer_ref.data import english, italian, lexicon
+from transformer_ref.data import english, grammar, italian, lexicon
 from transformer_ref.data.grammar import build_corpus, held_out_cue, is_held_out
 from transformer_ref.data.italian_verbs import PERSONS, conjugate
 from transformer_ref.data.meaning import (
@@ -301,6 +301,14 @@ def test_every_sentence_begins_with_a_capital_and_ends_with_a_mark(corpus):
 def test_equal_seeds_give_equal_corpora_and_others_do_not():
     sizes = dict(train=50, validation=5, test=5, held_out=5)
     assert build_corpus(**sizes, seed=3) == build_corpus(**sizes, seed=3) != build_corpus(**sizes, seed=4)
+
+
+def test_a_corpus_is_generated_once_and_each_caller_gets_lists_of_their_own(monkeypatch):
+    sizes = dict(train=40, validation=3, test=4, held_out=2, seed=5)
+    expected = build_corpus(**sizes)
+    monkeypatch.setattr(grammar, "SentenceGenerator", None)  # a second generator would raise an error
+    build_corpus(**sizes).train.clear()
+    assert build_corpus(**sizes) == expected and len(expected.train) == 40
 
 
 def test_the_first_sentences_are_the_same_on_every_machine():

@@ -5,7 +5,7 @@ the sentence, often far away. One cue noun of each word and sense is held out: t
 together.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from transformer_ref.data import lexicon
@@ -38,6 +38,13 @@ def build_corpus(
     for name, size in wanted.items():
         if size < 0:
             raise ValueError(f"{name}: expected a number of sentences, at least 0, got {size}")
+    return Corpus(*map(list, _splits(**wanted, seed=seed)))
+
+
+@lru_cache(maxsize=1)  # training needs two splits, evaluation one split and the training sentences
+def _splits(train: int, validation: int, test: int, held_out: int, seed: int) -> tuple[tuple[Pair, ...], ...]:
+    """Return the splits in the order of `Corpus`."""
+    wanted = dict(train=train, validation=validation, test=test, held_out=held_out)
     shares = dict(validation=VALIDATION_SHARE, test=TEST_SHARE, train=1 - VALIDATION_SHARE - TEST_SHARE)
     corpus, generator, seen = Corpus([], [], [], []), SentenceGenerator(seed), set()
     while any(len(getattr(corpus, name)) < size for name, size in wanted.items()):
@@ -46,7 +53,7 @@ def build_corpus(
         if pair.english not in seen and len(getattr(corpus, split)) < wanted[split]:
             getattr(corpus, split).append(pair)
         seen.add(pair.english)
-    return corpus
+    return tuple(map(tuple, corpus))
 
 
 def is_held_out(sense: Sense | None) -> bool:

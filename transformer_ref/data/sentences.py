@@ -222,9 +222,10 @@ class SentenceGenerator:
     def _adjectives(self, choice: Sequence[Adjective], most: int) -> tuple[Adjective, ...]:
         """Return none, one, or two: one that Italian puts before the noun and one after."""
         count = min(most, self.pick_weighted(ADJECTIVE_COUNTS))
-        before, after = ([each for each in choice if each.before is side] for side in (True, False))
-        if count == 2 and before and after:
-            return self._pick(before), self._pick(after)
+        if count == 2:
+            before, after = ([each for each in choice if each.before is side] for side in (True, False))
+            if before and after:
+                return self._pick(before), self._pick(after)
         return (self._pick(choice),) if count else ()
 
     def _number(self, determiner: str, plurals: float = PLURALS) -> str:

@@ -8,6 +8,7 @@ count as one space; apart from that, decoding what was encoded gives the text ba
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import tokenizers
@@ -59,7 +60,8 @@ class WordTokenizer:
         """
         sentences = [_words(line) for line in list_of_lines("lines", lines)]
         words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS) :]
-        characters = sorted({character for sentence in sentences for word in sentence for character in word} - {JOINER})
+        distinct = {word for sentence in sentences for word in sentence}
+        characters = sorted({character for word in distinct for character in word} - {JOINER})
         spelling = [JOINER, *characters, *(character + JOINER for character in characters)]
         return cls(Vocabulary(list(dict.fromkeys([*words, *spelling]))))
 
@@ -160,18 +162,22 @@ def tokenizer_from_json(text: str) -> Tokenizer:
 
 def _words(text: str) -> list[str]:
     """Return words and marks; a joiner shows where a mark, or an elided word, touched its neighbor."""
+    return [word for chunk in text.replace(JOINER, " ").split() for word in _words_of_chunk(chunk)]
+
+
+@lru_cache(maxsize=2**16)  # most text consists of few chunks that occur again and again
+def _words_of_chunk(chunk: str) -> tuple[str, ...]:
+    """Return the words and marks of a text without white space."""
     words: list[str] = []
-    for chunk in text.replace(JOINER, " ").split():
-        touching = re.findall(r"\w+['’]?|[^\w]", chunk)
-        for position, word in enumerate(touching):
-            if position and not word[0].isalnum():
-                words.append(JOINER + word)
-            elif position:
-                words[-1] += JOINER
-                words.append(word)
-            else:
-                words.append(word)
-    return words
+    for position, word in enumerate(re.findall(r"\w+['’]?|[^\w]", chunk)):
+        if position and not word[0].isalnum():
+            words.append(JOINER + word)
+        elif position:
+            words[-1] += JOINER
+            words.append(word)
+        else:
+            words.append(word)
+    return tuple(words)
 
 
 def _spelled(word: str) -> list[str]:
