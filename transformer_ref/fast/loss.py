@@ -86,8 +86,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         real, rows = len(rows), with_spare_rows(rows)  # a row of zeros adds nothing to a product
         labels = with_spare_rows(labels)
         losses = []
-        of_rows, of_table = torch.empty_like(rows), torch.zeros_like(table, dtype=precise)
-        room, of_chunk = rows.new_empty(min(CHUNK, len(rows)), len(table)), torch.empty_like(table)
+        of_rows = torch.empty_like(rows)
+        of_table = (rows.sum(dim=0, dtype=precise) * (-share / count)).repeat(len(table), 1)  # (vocabulary, d_model)
+        room, of_chunk = rows.new_empty(min(CHUNK, len(rows)), len(table)), None
         for chunk, label, gradient in zip(rows.split(CHUNK), labels.split(CHUNK), of_rows.split(CHUNK), strict=True):
             row = torch.arange(len(chunk), device=rows.device)  # (chunk,)
             logits = torch.mm(chunk, table.T, out=room[: len(chunk)])  # (chunk, vocabulary)
@@ -103,10 +104,13 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             p[row, label] = p_label + (share - (1 - smoothing))
             p[:, pad] += share  # now p - targets + share   (chunk, vocabulary)
             torch.mm(p, table, out=gradient)  # (chunk, d_model)
-            of_table += torch.mm(p.T, chunk, out=of_chunk)  # (vocabulary, d_model)
-        of_rows -= share * table_sum
-        of_table -= share * rows.sum(dim=0)
-        ctx.save_for_backward(of_rows[:real] / count, (of_table / count).to(table.dtype))
+            if table.dtype == precise:
+                of_table.addmm_(p.T, chunk, alpha=1 / count)  # (vocabulary, d_model)
+            else:  # a sum of many chunks needs more digits than each of them
+                of_chunk = torch.mm(p.T, chunk) if of_chunk is None else torch.mm(p.T, chunk, out=of_chunk)
+                of_table.add_(of_chunk, alpha=1 / count)
+        of_rows.sub_(share * table_sum).div_(count)
+        ctx.save_for_backward(of_rows[:real], of_table.to(table.dtype))
         return torch.cat(losses)[:real].sum() / count
 
     @staticmethod
