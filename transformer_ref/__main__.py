@@ -1,7 +1,6 @@
 """`python -m transformer_ref`: train, translate, evaluate, export, benchmark."""
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -16,7 +15,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
 from transformer_ref.arguments import SETTINGS, SIZE_SETTINGS, parser
-from transformer_ref.benchmark.record import RESULT_FILE, record, table
+from transformer_ref.benchmark.record import record
+from transformer_ref.benchmark.result import RESULT_FILE, read
+from transformer_ref.benchmark.tables import full_table
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
@@ -286,16 +287,20 @@ def _export_page(options: argparse.Namespace, folder: Path) -> None:
 
 
 def run_benchmark(options: argparse.Namespace) -> None:
-    """Measure and print the table, or record what was measured."""
+    """Measure and print the tables, or record what was measured."""
+    result = options.output / RESULT_FILE
     if options.record:
-        record(options.output / RESULT_FILE, Path("book/measured.md"), Path("README.md"))
+        record(result, Path("book/measured.md"), Path("README.md"))
         return
-    from transformer_ref.benchmark.run import benchmark  # no other command should wait for it
+    from transformer_ref.benchmark.run import Piece, benchmark, measure  # no other command should wait for it
 
     device = choose_device(options.device)
     expect_writable(options.output)
-    benchmark(options.output, device, options.work, repeats=options.repeats, say=_say)
-    print(table(json.loads((options.output / RESULT_FILE).read_text(encoding="utf-8"))))
+    if options.piece:
+        measure(options.output, device, Piece(*options.piece), options.repeats, _say)
+        return
+    benchmark(options.output, device, options.work, options.instruction_set, options.repeats, options.again, _say)
+    print(full_table(read(result)))
 
 
 def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]]:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from transformer_ref.benchmark.record import WORKS
+from transformer_ref.benchmark.result import WORKS
 from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
 from transformer_ref.training.recipes import RECIPES, SIZES
 
@@ -34,8 +34,10 @@ EXAMPLES = {
   python -m transformer_ref export --format onnx --output build/onnx
   python -m transformer_ref export --format ctranslate2 --quantization int8 --output build/ctranslate2""",
     "benchmark": """examples:
-  python -m transformer_ref benchmark                   beside every peer that is installed, some ten minutes
-  python -m transformer_ref benchmark --work greedy beam
+  python -m transformer_ref benchmark                   every peer that is installed, some ten minutes
+                                                        for each instruction set; Ctrl-C, then the same
+                                                        command again, goes on where it was
+  python -m transformer_ref benchmark --work greedy beam --instruction-set AVX2 --again
   python -m transformer_ref benchmark --record          keeps the result and writes its table into the book""",
 }
 
@@ -195,6 +197,14 @@ def _add_measuring(commands, functions: Mapping[str, Callable]) -> None:
         commands, "benchmark", functions, "measure training and decoding beside what people would pick instead"
     )
     measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
+    measuring.add_argument(
+        "--instruction-set",
+        metavar="NAME",
+        nargs="+",
+        help="such as AVX2, to which a newer processor is limited (default: AVX2 and the processor's own)",
+    )
+    measuring.add_argument("--again", action="store_true", help="also measure what this version has measured before")
+    measuring.add_argument("--piece", nargs=3, help=argparse.SUPPRESS)  # what a process of the benchmark measures
     measuring.add_argument(
         "--repeats", metavar="N", type=int, default=3, help="rounds to take the median of (default: 3)"
     )

@@ -120,5 +120,6 @@ def test_the_benchmark_s_training_runs_on_the_gpu(tmp_path, monkeypatch):
     from transformer_ref.benchmark import run, training
 
     monkeypatch.setattr(training, "TOKENS_PER_BATCH", 256)
-    rows = run.benchmark(tmp_path, torch.device("cuda"), ["training"], ["d128"], repeats=1, say=lambda words: None)
-    assert {row.peer for row in rows} >= {"torch.nn.Transformer"} and all(row.ours > 0 for row in rows)
+    piece = run.Piece("CUDA", "training", "d128")
+    rows = run.measure(tmp_path, torch.device("cuda"), piece, repeats=1, say=lambda words: None)
+    assert {row.name for row in rows} >= {"torch.nn.Transformer"} and all(row.speed > 0 for row in rows)

@@ -1,79 +1,176 @@
-"""The benchmark measures everyone on the same work, writes what it says it writes, and README shows a recorded copy."""
+"""The benchmark gives everyone the same work, keeps what was measured, and the book and README show a recorded copy."""
 
+import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_ref.benchmark import contest, decoding, record, run, training
-from transformer_ref.benchmark.contest import OURS, Contender, rows_of
-from transformer_ref.config import TrainingConfig
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.benchmark import (
+    contest,
+    decoding,
+    instruction_sets,
+    operations,
+    recipes,
+    record,
+    result,
+    run,
+    sentences,
+    tables,
+    training,
+)
+from transformer_ref.benchmark.contest import OURS, Contender, Row, rows_of
+from transformer_ref.config import ModelConfig, TrainingConfig
+from transformer_ref.data.parallel_text import Parallel
+from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.optimizer import HAS_MUON, build_optimizer
+from transformer_ref.training.recipes import RECIPES, load_split
 
 CPU = torch.device("cpu")
-PEERS = {"torch.nn.Transformer", "Hugging Face Marian", "x-transformers"}
 ROOT = Path(__file__).parents[2]
 PAGE, README = ROOT / "book" / "measured.md", ROOT / "README.md"
-FIELDS = ["work", "config", "precision", "peer", "ours", "theirs", "ratio", "share_of_peak"]
+needs_muon = pytest.mark.skipif(not HAS_MUON, reason="Muon came with torch 2.9")
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Make everything small enough for a few seconds."""
-    monkeypatch.setattr(run, "SIZES", {"d16": dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=32)})
-    monkeypatch.setattr(run, "MEASURED_BATCHES", 2)
+    monkeypatch.setattr(run, "SIZES", {"d256": dict(d_model=16, heads=2, encoder_layers=1, decoder_layers=1, d_ff=32)})
+    monkeypatch.setattr(operations, "MEASURED_BATCHES", 2)
     monkeypatch.setattr(contest, "PAUSE", 0.0)
     monkeypatch.setattr(run, "VOCABULARY", 1_500)
+    monkeypatch.setattr(run, "TOKENS_PER_BATCH", 128)
     monkeypatch.setattr(training, "TOKENS_PER_BATCH", 128)
-    monkeypatch.setattr(training, "SENTENCES", 40)
+    monkeypatch.setattr(sentences, "SENTENCES", 40)
     monkeypatch.setattr(decoding, "SENTENCES", 6)
-    monkeypatch.setattr(decoding, "EXTRA_LENGTH", 4)
     monkeypatch.setattr(decoding, "BATCH_SIZE", 4)
     monkeypatch.setattr(decoding, "NAIVE_SENTENCES", 2)
-    monkeypatch.setattr(decoding, "TALKER", TrainingConfig(steps=2, tokens_per_batch=256))
-    monkeypatch.setattr(decoding, "build_corpus", lambda: build_corpus(train=300, validation=4, test=4, held_out=2))
+    monkeypatch.setattr(recipes, "STEPS", {"grammar": 2, "multi30k": 1})
+    monkeypatch.setattr(recipes, "load_split", _few_lines)
+
+
+def _few_lines(corpus: str, split: str, source: str, target: str) -> Parallel:
+    lines = load_split(corpus, "validation", source, target)
+    return Parallel(lines.source[:60], lines.target[:60])
+
+
+def _described(instruction_set: str, device: str = "a machine") -> dict:
+    return {"device": device, "instruction_set": instruction_set, "threads": 2, "torch": "2"}
 
 
 def test_every_peer_is_measured_at_every_work_and_the_result_is_written(small, tmp_path):
     pytest.importorskip("transformers")
     pytest.importorskip("ctranslate2")
-    said = []
-    rows = run.benchmark(tmp_path, CPU, sizes=["d16"], repeats=1, say=said.append)
-    content = json.loads((tmp_path / record.RESULT_FILE).read_text())
-    assert sorted(content) == ["machine", "rows"] and {"device", "threads", "torch"} <= set(content["machine"])
-    assert len(content["rows"]) == len(rows) and all(list(row) == FIELDS for row in content["rows"])
-    of = {
-        work: {row["peer"] for row in content["rows"] if row["work"] == work and row["precision"] == "fp32"}
-        for work in record.WORKS
+    for work in ("training", "greedy", "beam"):
+        run.measure(tmp_path, CPU, run.Piece("AVX2", work, "d256"), repeats=1, say=lambda words: None)
+    (entry,) = result.read(tmp_path / run.RESULT_FILE)
+    assert entry["machine"] == result.machine(CPU, "AVX2")
+    assert all(list(row) == list(Row._fields) and row["speed"] > 0 for row in entry["rows"])
+    named = {
+        work: {row["name"] for row in entry["rows"] if row["work"] == work and row["precision"] == "fp32"}
+        for work in ("training", "greedy", "beam")
     }
     installed = {"x-transformers"} if training.find_spec("x_transformers") else set()
-    assert of["training"] == (PEERS - {"x-transformers"}) | installed
-    assert of["greedy"] == {"naive", "Hugging Face Marian", "CTranslate2", "CTranslate2 int8"}
-    assert of["beam"] == of["greedy"] - {"naive"}
-    for row in content["rows"]:
-        assert row["ours"] > 0 and row["theirs"] > 0
-        assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], rel=0.2)  # all are rounded
-        assert (row["share_of_peak"] is not None) == (row["work"] == "training")
+    assert named["training"] == {OURS, "torch.nn.Transformer", "Hugging Face Marian"} | installed
+    assert named["greedy"] == {OURS, "naive", "Hugging Face Marian", "CTranslate2"}
+    assert named["beam"] == named["greedy"] - {"naive"}
+    assert {row["work"] for row in entry["rows"] if row["precision"] == "int8"} == {"greedy", "beam"}
+    for row in entry["rows"]:
+        assert (row["share_of_peak"] is not None) == (row["work"] == "training" and row["name"] == OURS)
 
 
-def test_a_part_measured_anew_leaves_the_other_parts(tmp_path):
-    path, described = tmp_path / "benchmark.json", {"device": "one"}
-    one, two, three = (
-        contest.Row(work, "d256", "fp32", "peer", ours, 1.0, ours, None)
-        for work, ours in (("training", 1.0), ("greedy", 2.0), ("training", 3.0))
+@needs_muon
+@pytest.mark.parametrize("corpus", ["grammar", "multi30k"])
+def test_a_recipe_is_measured_as_train_runs_it(small, tmp_path, monkeypatch, corpus):
+    trained = []
+    fit = recipes.fit
+    monkeypatch.setattr(recipes, "fit", lambda training, on_step: (trained.append(training), fit(training, on_step)))
+    monkeypatch.setattr(recipes, "VOCABULARY", 300)
+    (row,) = run.measure(tmp_path, CPU, run.Piece("AVX2", "recipe", corpus), repeats=2, say=lambda words: None)
+    assert row.speed > 0 and (row.share_of_peak or 0) > 0 and row.precision in ("fp32", "bf16")
+    once = trained[0]
+    assert all(each is once for each in trained) and once.step == 1 + 2 * (1 + recipes.STEPS[corpus])
+    assert [each for each in once.optimizer.optimizers if isinstance(each, torch.optim.Muon)]
+    assert (once.average is not None) == bool(RECIPES[corpus].training.average_decay)
+    asked, as_trained = RECIPES[corpus].training.to_dict(), once.config.to_dict()
+    assert {name for name in asked if asked[name] != as_trained[name]} <= {"precision", "muon_precision"}
+
+
+@needs_muon
+def test_muon_s_operations_are_those_that_torch_counts():
+    config = ModelConfig(20, 20, d_model=12, heads=2, encoder_layers=1, decoder_layers=2, d_ff=30)
+    model = Transformer(config, torch.Generator().manual_seed(1))
+    optimizer = build_optimizer(model, TrainingConfig())
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()  # which also measures once whether bf16 is fast
+    with FlopCounterMode(display=False) as counter:
+        optimizer.step()
+    assert operations.muon_operations(optimizer) == counter.get_total_flops()
+    assert operations.muon_operations(build_optimizer(model, TrainingConfig(muon_rate=0.0))) == 0
+
+
+def test_the_operations_of_a_token_are_about_six_for_each_weight_it_meets():
+    config = run.model_config("d256")
+    weights = 3 * (4 * 256**2 + 2 * 256 * 1_024) + 3 * (8 * 256**2 + 2 * 256 * 1_024) + 8_000 * 256
+    # attention's own products are 4 % on top; sources are 7 % shorter than targets, so fewer tokens meet the encoder
+    batches = sentences.invented_batches(8_000, 4_096)
+    assert operations.operations_per_token(config, batches) == pytest.approx(6 * weights, rel=0.05)
+
+
+def test_operations_of_a_step_are_shared_among_its_tokens():
+    config = ModelConfig(50, 50, d_model=8, heads=2, encoder_layers=1, decoder_layers=1, d_ff=16)
+    alone, with_step = (
+        operations.operations_per_token(config, sentences.invented_batches(50, 256), per_step) for per_step in (0, 1e6)
     )
-    for rows in ([one, two], [three]):
-        record.write(path, described, rows)
-    assert [row["ours"] for row in json.loads(path.read_text())["rows"]] == [2.0, 3.0]
-    record.write(path, {"device": "another"}, [one])
-    assert [row["ours"] for row in json.loads(path.read_text())["rows"]] == [1.0]
+    batches = itertools.islice(sentences.invented_batches(50, 256), operations.MEASURED_BATCHES)
+    tokens = sum(int((batch.target_labels != 0).sum()) for batch in batches)
+    assert with_step - alone == pytest.approx(1e6 * operations.MEASURED_BATCHES / tokens)
 
 
-def test_contenders_take_turns_and_the_median_round_counts(monkeypatch):
+def test_everyone_trains_on_the_same_batches():
+    one, other = (sentences.invented_batches(50, 512) for _ in range(2))
+    for _ in range(3):
+        assert all(a.equal(b) for a, b in zip(next(one), next(other), strict=True))
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_every_decoder_writes_the_same_number_of_tokens_and_in_fp32_the_same_tokens(small, tmp_path, beam):
+    pytest.importorskip("ctranslate2")
+    pytest.importorskip("transformers")
+    config = run.model_config("d256")
+    model, batches = decoding.endless_model(config, CPU), decoding.sentence_batches(config)
+    special = range(len(decoding.SPECIAL_TOKENS))
+    expected = {}
+    for decoder in decoding.decoders(model, beam, tmp_path, ["fp32", "bf16"]):
+        with decoder.around():
+            for number, batch in enumerate(batches):
+                found = decoder.decode(batch)
+                assert [len(ids) for ids in found] == [batch.length] * len(batch.sources), decoder.name
+                assert not any(id in special for ids in found for id in ids), decoder.name
+                if decoder.precision == "fp32":
+                    assert expected.setdefault(number, found) == found, decoder.name
+
+
+def test_a_batch_is_decoded_to_its_longest_reference():
+    config = run.model_config("d256")
+    batches = decoding.sentence_batches(config)
+    assert sum(len(batch.sources) for batch in batches) == decoding.SENTENCES
+    longest = [len(source) for batch in batches for source in batch.sources]
+    assert longest == sorted(longest, reverse=True) and all(ids[-1] == config.eos for ids in batches[0].sources)
+    assert [batch.length for batch in batches] == [len(batch.sources[0]) + 1 for batch in batches]
+
+
+def test_contenders_take_turns_after_a_warm_up_and_the_median_round_counts(monkeypatch):
     monkeypatch.setattr(contest, "PAUSE", 0.0)
-    turns = []
+    clock, turns = iter(itertools.count()), []
+    monkeypatch.setattr(contest.time, "perf_counter", lambda: next(clock))  # every turn takes one second
 
     def contender(name: str, amounts: list[int]) -> Contender:
         left = iter(amounts)
@@ -82,102 +179,194 @@ def test_contenders_take_turns_and_the_median_round_counts(monkeypatch):
             turns.append(name)
             return next(left)
 
-        return Contender(name, "fp32", work)
+        return Contender(name, "fp32", work, first=lambda: turns.append(f"first {name}"))
 
-    contest.contest([contender("a", [1] * 4), contender("b", [1] * 4)], 3, lambda words: None)
-    assert turns == ["a", "b"] * 4
-
-
-def test_beside_fp32_stands_no_peer_in_bf16_and_beside_bf16_stand_all():
-    contenders = [
-        Contender(OURS, "fp32", int),
-        Contender(OURS, "bf16", int),
-        Contender("peer", "fp32", int),
-        Contender("peer, autocast", "bf16", int),
-        Contender("8 bits", "int8", int),
-    ]
-    rows = rows_of("greedy", "d256", contenders, [10.0, 30.0, 5.0, 6.0, 40.0], lambda precision, speed: None)
-    assert [(row.precision, row.peer, row.theirs) for row in rows] == [
-        ("fp32", "peer", 5.0),
-        ("fp32", "8 bits", 40.0),
-        ("bf16", "peer", 5.0),
-        ("bf16", "peer, autocast", 6.0),
-        ("bf16", "8 bits", 40.0),
-    ]
-    assert rows[0].ratio == 2.0 and rows[-1].ratio == 0.75
+    speeds = contest.contest([contender("a", [1, 9, 2]), contender("b", [5, 4, 3])], 3, lambda words: None)
+    assert speeds == [2, 4]
+    assert turns == ["first a", "first b"] + ["first a", "a", "first b", "b"] * 3
 
 
-def test_everyone_trains_on_the_same_batches():
-    one, other = (training.invented_batches(50) for _ in range(2))
-    for _ in range(3):
-        assert all(a.equal(b) for a, b in zip(next(one), next(other), strict=True))
+def test_only_our_rows_have_a_share_of_peak():
+    contenders = [Contender(OURS, "fp32", int), Contender("peer", "fp32", int)]
+    rows = rows_of("training", "d256", contenders, [10.0, 5.0], lambda precision, speed: speed / 100)
+    assert [row.share_of_peak for row in rows] == [0.1, None]
 
 
-def test_the_operations_of_a_token_are_about_six_for_each_weight_it_meets():
-    config = run.model_config("d256")
-    weights = 3 * (4 * 256**2 + 2 * 256 * 1_024) + 3 * (8 * 256**2 + 2 * 256 * 1_024) + 8_000 * 256
-    # attention's own products are 4 % on top; sources are 7 % shorter than targets, so fewer tokens meet the encoder
-    assert run.operations_per_token(config) == pytest.approx(6 * weights, rel=0.05)
+def test_avx2_is_measured_where_the_processor_can_do_more(monkeypatch, tmp_path):
+    monkeypatch.setattr(instruction_sets, "CPU_INFO", tmp_path / "cpuinfo")
+    for capability, flags, names in (
+        ("AVX512", "avx512f avx512_bf16", ["AVX2", "AVX512-bf16"]),
+        ("AVX512", "avx512f", ["AVX2", "AVX512"]),
+        ("AVX2", "avx512f avx512_bf16", ["AVX2"]),  # limited by the environment already
+        ("DEFAULT", "asimd", ["DEFAULT"]),
+    ):
+        (tmp_path / "cpuinfo").write_text(flags)
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda name=capability: name)
+        assert [each.name for each in instruction_sets.instruction_sets(CPU)] == names
+        assert not instruction_sets.instruction_sets(CPU)[-1].environment  # the machine's own
 
 
-def test_greedy_translations_are_the_same_in_every_library(small, tmp_path):
-    ctranslate2, transformers = (pytest.importorskip(name) for name in ("ctranslate2", "transformers"))
-    config = run.model_config("d16")
-    model = decoding.talker(config, tmp_path, CPU, lambda words: None)
-    sentences = decoding.sources(config)
-    special = {config.pad, config.bos, config.eos}
-    ours = [[id for id in ids if id not in special] for ids in decoding.translate(model, sentences, 1)]
-    decoding.decoding_contenders(model, sentences, 1, tmp_path, ["fp32"])  # leaves their models
-    translator = ctranslate2.Translator(str(tmp_path / "CTranslate2"), intra_threads=1)
-    marian = transformers.MarianMTModel.from_pretrained(tmp_path / "marian").eval()
-    for sentence, words in zip(sentences, ours, strict=True):
-        length = max(map(len, ours))
-        (found,) = translator.translate_batch([[str(id) for id in sentence]], beam_size=1, max_decoding_length=length)
-        generated = marian.generate(torch.tensor([sentence]), num_beams=1, do_sample=False, max_new_tokens=length)
-        for theirs in (map(int, found.hypotheses[0]), generated[0].tolist()):  # an endless one is cut at its own place
-            assert [id for id in theirs if id not in special][: len(words)] == words
+@pytest.mark.skipif(not torch.backends.cpu.get_cpu_capability().startswith("AVX"), reason="needs an x86 processor")
+def test_a_process_with_its_environment_is_limited_to_avx2():
+    code = "from transformer_ref.benchmark.instruction_sets import *; print(own_name(torch.device('cpu')))"
+    environment = {**os.environ, **instruction_sets.AVX2.environment}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "AVX2\n"
 
 
-def test_a_trained_talker_is_trained_once(small, tmp_path):
+@pytest.fixture
+def two_sets(monkeypatch):
+    """Let there be two instruction sets, and a fast import."""
+    sets = [instruction_sets.InstructionSet("AVX2", {"LIMIT": "avx2"}), instruction_sets.InstructionSet("own", {})]
+    monkeypatch.setattr(run, "instruction_sets", lambda device: sets)
+    monkeypatch.setattr(run, "import_milliseconds", lambda: 1.0)
+
+
+def _stub(measured: list, fails: str = ""):
+    """Return what measures a piece without work: it adds a row or fails."""
+
+    def measure_piece(piece, environment, output, device, repeats) -> int:
+        measured.append((piece, dict(environment)))
+        if str(piece) == fails:
+            return 1
+        row = Row(piece.work, piece.config, OURS, "fp32", 1.0)
+        result.add(output / run.RESULT_FILE, result.machine(device, piece.instruction_set), [row])
+        return 0
+
+    return measure_piece
+
+
+def test_a_run_measures_every_piece_in_its_environment_and_goes_on_where_it_was(two_sets, tmp_path):
+    measured, said = [], []
+    pieces = run.planned(result.WORKS, ["AVX2", "own"])
+    with pytest.raises(run.BenchmarkError, match=r"got no result of AVX2, training d128;"):
+        run.benchmark(tmp_path, CPU, say=said.append, measure_piece=_stub(measured, "AVX2, training d128"))
+    assert [piece for piece, _ in measured] == pieces  # a failure does not keep the others from being measured
+    assert all(environment == ({"LIMIT": "avx2"} if piece[0] == "AVX2" else {}) for piece, environment in measured)
+    measured.clear()
+    run.benchmark(tmp_path, CPU, say=said.append, measure_piece=_stub(measured))
+    assert [str(piece) for piece, _ in measured] == ["AVX2, training d128"]
+    measured.clear()
+    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], again=True, say=said.append, measure_piece=_stub(measured))
+    assert [str(piece) for piece, _ in measured] == ["own, greedy d256"]
+    assert sum("measured before" in line for line in said) == len(pieces) - 1
+
+
+def test_each_piece_is_announced_with_the_time_left(two_sets, tmp_path):
     said = []
-    first, second = (decoding.talker(run.model_config("d16"), tmp_path, CPU, said.append) for _ in range(2))
-    assert len(said) == 1
-    assert all(a.equal(b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    run.benchmark(tmp_path, CPU, ["beam"], ["own"], say=lambda words: None, measure_piece=_stub([]))
+    run.benchmark(tmp_path, CPU, ["greedy", "beam"], say=said.append, measure_piece=_stub([]))
+    lines = [line for line in said if line.startswith("[")]
+    assert lines[0] == "[1/4] AVX2, greedy d256 (about 4 minutes left)"  # 250 s: the last one is measured already
+    assert re.fullmatch(r"\[3/4\] own, greedy d256 \(about \d+ seconds left\)", lines[2])  # the stub is faster
+    assert lines[3] == "[4/4] own, beam d256: measured before; --again measures it anew"
 
 
-def test_recording_writes_the_table_into_the_page(tmp_path, monkeypatch):
+def test_rows_of_other_code_or_another_machine_are_measured_again(two_sets, tmp_path, monkeypatch):
+    measured = []
+    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], say=lambda words: None, measure_piece=_stub(measured))
+    monkeypatch.setattr(result, "code_digest", lambda: "changed")
+    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], say=lambda words: None, measure_piece=_stub(measured))
+    assert len(measured) == 2
+
+
+def test_an_instruction_set_that_is_not_here_is_refused_with_those_that_are(two_sets, tmp_path):
+    with pytest.raises(ValueError, match="instruction_set: expected one of AVX2, own, got AVX-512"):
+        run.benchmark(tmp_path, CPU, only=["AVX-512"], say=lambda words: None)
+
+
+def test_new_rows_replace_those_of_their_work_and_model_on_their_machine(tmp_path):
+    path, avx2 = tmp_path / "benchmark.json", _described("AVX2")
+    training_row, greedy_row = Row("training", "d256", OURS, "fp32", 1.0), Row("greedy", "d256", OURS, "fp32", 2.0)
+    result.add(path, avx2, [greedy_row])
+    result.add(path, avx2, [training_row])
+    result.add(path, _described("AVX512"), [training_row])
+    result.add(path, avx2, [training_row._replace(speed=3.0)])
+    speeds = {
+        entry["machine"]["instruction_set"]: [row["speed"] for row in entry["rows"]] for entry in result.read(path)
+    }
+    assert speeds == {"AVX2": [3.0, 2.0], "AVX512": [1.0]}
+    result.add(path, {**avx2, "threads": 4}, [greedy_row])  # the machine's older rows are no longer comparable
+    assert [len(entry["rows"]) for entry in result.read(path)] == [1, 1]
+
+
+def test_a_file_in_another_format_is_refused(tmp_path):
+    (tmp_path / "benchmark.json").write_text(json.dumps({"machine": {}, "rows": []}))
+    with pytest.raises(ValueError, match=r"benchmark\.json: expected a result of this version"):
+        result.read(tmp_path / "benchmark.json")
+
+
+def _two_machines(path: Path) -> None:
+    for name, ours, peer in (("AVX2", 300.0, 400.0), ("AVX512", 450.0, 300.0)):
+        rows = [
+            Row("greedy", "d256", OURS, "fp32", ours),
+            Row("greedy", "d256", "CTranslate2", "fp32", peer),
+            Row("greedy", "d256", "CTranslate2", "int8", 600.0),
+        ]
+        result.add(path, _described(name), rows)
+    row = Row("greedy", "d256", OURS, "bf16", 900.0)
+    result.add(path, _described("AVX512"), [*rows, row, Row("recipe", "grammar", OURS, "bf16", 5_000.0, 0.4)])
+
+
+def test_a_table_shows_machines_side_by_side(tmp_path):
+    _two_machines(tmp_path / "benchmark.json")
+    full = tables.full_table(result.read(tmp_path / "benchmark.json"))
+    assert "| d256: greedy decoding, sentences a second | AVX2 | AVX512 |" in full
+    for line in (
+        "| transformer_ref, fp32 | **300** | **450** |",
+        "| transformer_ref, bf16 | – | **900** |",
+        "| CTranslate2, fp32 | 400 (0.75) | 300 (1.50) |",
+        "| CTranslate2, int8 | 600 (0.50) | 600 (1.50) |",  # ours has no int8 here: its fastest
+        "| transformer_ref, bf16 | – | **5,000**, 40% |",
+    ):
+        assert line in full.splitlines()
+
+
+def test_the_short_table_has_ratios_only(tmp_path):
+    _two_machines(tmp_path / "benchmark.json")
+    short = tables.short_table(result.read(tmp_path / "benchmark.json"))
+    assert "| greedy, fp32: CTranslate2 | 0.75 | 1.50 |" in short.splitlines()
+    assert "| beam 5, fastest: CTranslate2 | – | – |" in short.splitlines()
+    shown = [line for line in short.splitlines() if line.startswith("| ")]
+    assert len(shown) == 1 + len(tables.IN_SHORT) <= 9
+
+
+def test_recording_replaces_the_same_machine_and_writes_the_tables_into_the_pages(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RECORDED", tmp_path / "recorded.json")
-    result, page, readme = (tmp_path / name for name in ("benchmark.json", "measured.md", "README.md"))
-    row = contest.Row("greedy", "d256", "bf16", "naive", 400.0, 18.0, 22.22, None)
-    shown = contest.Row("greedy", "d256", "fp32", "CTranslate2", 300.0, 301.0, 0.99, None)
-    record.write(result, {"device": "a small machine", "threads": 2, "torch": "2"}, [row, shown])
+    found, page, readme = (tmp_path / name for name in ("benchmark.json", "measured.md", "README.md"))
+    for speed, machine in ((7.0, _described("AVX2")), (8.0, _described("AVX2", "an old laptop"))):
+        result.add(record.RECORDED, machine, [Row("beam", "d256", OURS, "fp32", speed)])
+    _two_machines(found)
     readme.write_text(f"{record.SHORT_BEGIN}\nold\n{record.SHORT_END}\n")
     page.write_text(f"before\n{record.BEGIN}\nold\n{record.END}\nafter\n")
-    record.record(result, page, readme)
+    record.record(found, page, readme)
+    kept = {result.place_of(entry): entry["rows"] for entry in result.read(record.RECORDED)}
+    assert set(kept) == {("an old laptop", "AVX2"), ("a machine", "AVX2"), ("a machine", "AVX512")}
+    assert all(row["work"] != "beam" for row in kept["a machine", "AVX2"])
     text = page.read_text()
-    assert "| CTranslate2 | 300 | 301 | 0.99 |" in readme.read_text()
-    assert "naive" not in readme.read_text() and "old" not in readme.read_text()
-    assert "| greedy | d256 | bf16 | naive | 400 | 18 | 22.22 |  |" in text and "a small machine" in text
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    assert (tmp_path / "recorded.json").read_text() == result.read_text()
+    assert "| CTranslate2, fp32 | 400 (0.75) | – | 300 (1.50) |" in text and "an old laptop" in text
+    assert text.startswith("before\n") and text.endswith("after\n") and "old\n" not in text
+    assert "| greedy, fp32: CTranslate2 | 0.75 |" in readme.read_text() and "\nold\n" not in readme.read_text()
 
 
 def test_recording_without_a_result_or_without_marks_says_what_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError, match="run the benchmark first"):
         record.record(tmp_path / "benchmark.json", PAGE, README)
-    record.write(tmp_path / "benchmark.json", {"device": "x", "threads": 1, "torch": "2"}, [])
+    result.write(tmp_path / "benchmark.json", [])
     (tmp_path / "page.md").write_text("no marks")
     for name, pages in (("page", (tmp_path / "page.md", README)), ("readme", (PAGE, tmp_path / "page.md"))):
         with pytest.raises(ValueError, match=f"{name}: expected the marks"):
             record.record(tmp_path / "benchmark.json", *pages)
 
 
-@pytest.mark.parametrize("file", [PAGE, README])
-def test_the_book_and_readme_show_the_recorded_benchmark(file):
+@pytest.mark.parametrize(("file", "row"), [(PAGE, "| d256: training "), (README, "| training, fp32: ")])
+def test_the_book_and_readme_show_the_recorded_benchmark(file, row):
     page = file.read_text(encoding="utf-8")
-    assert "benchmark" in page and "| training | d256 |" in page and record.with_table(page) == page
+    assert row in page and record.with_table(page) == page
 
 
-def test_readme_shows_all_its_rows_and_no_more_than_eight():
-    shown = README.read_text(encoding="utf-8").split(record.SHORT_BEGIN)[1].split(record.SHORT_END)[0]
-    assert len(re.findall(r"^\| (?:training|greedy|beam) ", shown, flags=re.MULTILINE)) == len(record.IN_SHORT) <= 8
+def test_the_recorded_result_has_all_rows_that_readme_compares():
+    for entry in result.read(record.RECORDED):
+        for each in tables.IN_SHORT:
+            names = {row["name"] for row in entry["rows"] if (row["work"], row["config"]) == (each.work, each.config)}
+            assert {OURS, each.peer} <= names

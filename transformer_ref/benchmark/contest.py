@@ -1,7 +1,7 @@
-"""Who does the same work faster: everyone in turn, several times, and the median counts.
+"""Measure contenders in turn, several times, and keep the median.
 
-On a machine that is busy with other things for a while, all contenders suffer alike; a ratio of two medians says more
-than either speed. Between two turns nobody works: a library's threads go on spinning for a while when it is done.
+When other programs use the machine for a while, all contenders suffer alike; a ratio of two medians is more reliable
+than either speed. Before each turn is a pause: the threads of a library keep spinning for a while after its work.
 """
 
 import statistics
@@ -14,11 +14,12 @@ import torch
 
 
 class Contender(NamedTuple):
-    """Somebody who does a piece of work.
+    """A library and a precision that are measured.
 
-    name: OURS, or a peer's; precision: "fp32", "bf16", "int8", or how else it computes.
-    work: does the piece and returns how much that was, in tokens or sentences.
-    around: what a turn stands in; first: what precedes the measured piece in it, so that steady work is measured.
+    name: OURS, or a peer's; precision: "fp32", "bf16" or "int8".
+    work: the measured work; returns how much it did, in tokens or sentences.
+    around: a context manager that each turn runs in; first: unmeasured work at the start of a turn, so that steady
+    work is measured. It is also the whole of the warm-up round.
     """
 
     name: str
@@ -29,16 +30,14 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of the result. Speeds are target tokens or sentences a second."""
+    """The measured speed of one contender, in target tokens (training, recipe) or sentences (greedy, beam) a second."""
 
-    work: str  # training, greedy or beam
-    config: str  # d256 or d128
-    precision: str  # ours: fp32 or bf16
-    peer: str
-    ours: float
-    theirs: float
-    ratio: float
-    share_of_peak: float | None  # of the machine's rate of a large matrix product in that precision; training only
+    work: str  # training, recipe, greedy or beam
+    config: str  # the model's size, d256 or d128; for a recipe the corpus, grammar or multi30k
+    name: str  # OURS or a peer's
+    precision: str  # fp32, bf16 or int8
+    speed: float
+    share_of_peak: float | None = None  # of the speed of a large matrix product in that precision; ours only
 
 
 OURS = "transformer_ref"
@@ -46,10 +45,14 @@ PAUSE = 0.5  # seconds
 
 
 def contest(contenders: Sequence[Contender], repeats: int, say: Callable[[str], None]) -> list[float]:
-    """Return each contender's speed: the median of `repeats` rounds, after one that does not count."""
+    """Return each contender's speed: the median of `repeats` rounds, after a warm-up."""
     speeds: list[list[float]] = [[] for _ in contenders]
-    for turn in range(repeats + 1):
-        say(f"  round {turn} of {repeats}" + (" (a warm-up)" if turn == 0 else ""))
+    say("  warm-up")
+    for contender in contenders:
+        with contender.around():
+            contender.first()
+    for turn in range(1, repeats + 1):
+        say(f"  round {turn} of {repeats}")
         for contender, measured in zip(contenders, speeds, strict=True):
             time.sleep(PAUSE)
             with contender.around():
@@ -58,9 +61,7 @@ def contest(contenders: Sequence[Contender], repeats: int, say: Callable[[str], 
                 start = time.perf_counter()
                 done = contender.work()
                 _settle()
-                seconds = time.perf_counter() - start
-            if turn:
-                measured.append(done / seconds)
+                measured.append(done / (time.perf_counter() - start))
     return [statistics.median(each) for each in speeds]
 
 
@@ -74,18 +75,20 @@ def rows_of(
     config: str,
     contenders: Sequence[Contender],
     speeds: Sequence[float],
-    share_of_peak: Callable[[str, float], float | None],
+    share_of_peak: Callable[[str, float], float] | None = None,
 ) -> list[Row]:
-    """Return one row for each of our precisions and each peer.
+    """Return one row for each contender.
 
-    Beside our fp32 stand peers in fp32 (and in int8, which only some have), beside our bf16 all of them.
-    share_of_peak: of a precision and a speed.
+    share_of_peak: takes a precision and a speed; called for ours only, since a peer may compute more than it needs to.
     """
-    measured = list(zip(contenders, speeds, strict=True))
     return [
-        Row(work, config, mine.precision, peer.name, ours, theirs, ours / theirs, share_of_peak(mine.precision, ours))
-        for mine, ours in measured
-        if mine.name == OURS
-        for peer, theirs in measured
-        if peer.name != OURS and (mine.precision == "bf16" or peer.precision != "bf16")
+        Row(
+            work,
+            config,
+            contender.name,
+            contender.precision,
+            speed,
+            share_of_peak(contender.precision, speed) if share_of_peak and contender.name == OURS else None,
+        )
+        for contender, speed in zip(contenders, speeds, strict=True)
     ]

@@ -1,26 +1,65 @@
-"""What `python -m transformer_ref benchmark` does."""
+"""Measure everything that `python -m transformer_ref benchmark` shows, piece after piece.
 
+A piece is one work with one model under one instruction set, some of a minute to three minutes. Each is measured in a
+process of its own, whose environment limits the instruction set, and added to the result file when it is done. So a run
+can be interrupted at any time and goes on where it was.
+"""
+
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
-from transformer_ref.benchmark.contest import Row, contest, rows_of
-from transformer_ref.benchmark.decoding import BEAM, decoding_contenders, sources, talker
-from transformer_ref.benchmark.record import RESULT_FILE, WORKS, machine, write
-from transformer_ref.benchmark.training import TOKENS_PER_BATCH, invented_batches, training_contenders
+from transformer_ref.benchmark.contest import Contender, Row, contest, rows_of
+from transformer_ref.benchmark.decoding import BEAM, decoding_contenders, endless_model, sentence_batches
+from transformer_ref.benchmark.instruction_sets import InstructionSet, instruction_sets
+from transformer_ref.benchmark.operations import operations_per_token
+from transformer_ref.benchmark.recipes import measured_recipe
+from transformer_ref.benchmark.result import RESULT_FILE, WORKS, add, machine, read, rows_measured
+from transformer_ref.benchmark.sentences import invented_batches
+from transformer_ref.benchmark.training import TOKENS_PER_BATCH, training_contenders
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.device import choose_precision
-from transformer_ref.training.cost import operations_per_pair, product_rate
+from transformer_ref.training.cost import about, product_rate
 
 VOCABULARY = 8_000
 SIZES = {
     "d256": dict(d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024),
     "d128": dict(d_model=128, heads=4, encoder_layers=4, decoder_layers=4, d_ff=512),
 }
-MEASURED_BATCHES = 20  # to know the mean number of operations a token
+SECONDS = {  # of each piece on two cores with AVX2, for the first estimate of the time left
+    ("training", "d256"): 150,
+    ("training", "d128"): 80,
+    ("recipe", "grammar"): 40,
+    ("recipe", "multi30k"): 40,
+    ("greedy", "d256"): 60,
+    ("beam", "d256"): 130,
+}
+
+
+class Piece(NamedTuple):
+    """One work with one model under one instruction set."""
+
+    instruction_set: str
+    work: str
+    config: str
+
+    def __str__(self) -> str:
+        return f"{self.instruction_set}, {self.work} {self.config}"
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes on two cores with AVX2."""
+        return SECONDS[self.work, self.config]
+
+
+class BenchmarkError(ValueError):
+    """A piece could not be measured."""
 
 
 def model_config(size: str) -> ModelConfig:
@@ -30,39 +69,130 @@ def model_config(size: str) -> ModelConfig:
     )
 
 
+def planned(works: Sequence[str], sets: Sequence[str]) -> list[Piece]:
+    """Return the pieces of these works under these instruction sets, in the order of WORKS."""
+    return [Piece(name, *each) for name in sets for work in WORKS for each in SECONDS if each[0] == work in works]
+
+
 def benchmark(
     output: Path,
     device: torch.device,
     works: Sequence[str] = WORKS,
-    sizes: Sequence[str] = tuple(SIZES),
+    only: Sequence[str] | None = None,
     repeats: int = 3,
+    again: bool = False,
     say: Callable[[str], None] = print,
-) -> list[Row]:
-    """Measure, write output/benchmark.json and return its new rows.
+    measure_piece: Callable[[Piece, Mapping[str, str], Path, torch.device, int], int] | None = None,
+) -> None:
+    """Measure what output/benchmark.json does not hold yet and add it there.
 
-    works: which of training, greedy and beam; sizes: of the models trained, the first also decodes.
-    bf16 is left out where it is not fast.
+    works: which of WORKS; only: names of instruction sets, None for all that this machine has.
+    again: also measure what the file holds, from this machine and with this code.
+    measure_piece: measures a piece in an environment and returns an exit status; by default a new process.
+    Raises ValueError for an instruction set that this machine does not have, BenchmarkError naming the pieces that
+    could not be measured, after all others have been.
     """
     if repeats < 1:
         raise ValueError(f"repeats: expected at least 1, got {repeats}")
-    fast = choose_precision("auto", device) == torch.bfloat16
-    precisions = ["fp32", "bf16"] if fast else ["fp32"]
+    sets = _chosen(instruction_sets(device), only)
+    pieces, failed = planned(works, list(sets)), []
     say(f"importing transformer_ref.translate takes {import_milliseconds():.0f} ms after torch")
-    rows: list[Row] = []
-    for size in sizes if "training" in works else ():
-        say(f"training {size}, batches of {TOKENS_PER_BATCH:,} tokens")
-        rows += _training_rows(size, device, precisions, repeats, say)
-        write(output / RESULT_FILE, machine(device), rows)
-    for work, beam in (("greedy", 1), ("beam", BEAM)):
-        if work in works:
-            config = model_config(sizes[0])
-            model, sentences = talker(config, output, device, say), sources(config)
-            say(f"{work} {sizes[0]}, {len(sentences):,} sentences")
-            contenders = decoding_contenders(model, sentences, beam, output, precisions)
-            speeds = contest(contenders, repeats, say)
-            rows += rows_of(work, sizes[0], contenders, speeds, lambda precision, speed: None)
-            write(output / RESULT_FILE, machine(device), rows)
+    expected, spent = 0.0, 0.0
+    open_pieces = [piece for piece in pieces if again or not is_measured(output, device, piece)]
+    for number, piece in enumerate(pieces, start=1):
+        place = f"[{number}/{len(pieces)}] {piece}"
+        if piece not in open_pieces:
+            say(f"{place}: measured before; --again measures it anew")
+            continue
+        left = sum(each.seconds for each in open_pieces[open_pieces.index(piece) :])
+        say(f"{place} (about {about(left * (spent / expected if expected else 1.0))} left)")
+        start = time.perf_counter()
+        if (measure_piece or _in_a_process)(piece, sets[piece.instruction_set].environment, output, device, repeats):
+            failed.append(piece)
+        spent, expected = spent + time.perf_counter() - start, expected + piece.seconds
+    if failed:
+        raise BenchmarkError(
+            f"benchmark: expected every piece to be measured, got no result of {'; '.join(map(str, failed))}; "
+            "the errors are above"
+        )
+
+
+def _chosen(sets: Sequence[InstructionSet], only: Sequence[str] | None) -> dict[str, InstructionSet]:
+    by_name = {each.name: each for each in sets}
+    for name in only or ():
+        if name not in by_name:
+            raise ValueError(f"instruction_set: expected one of {', '.join(by_name)}, got {name}")
+    return {name: each for name, each in by_name.items() if only is None or name in only}
+
+
+def is_measured(output: Path, device: torch.device, piece: Piece) -> bool:
+    """Return whether the result file holds the piece, from this machine and with this code."""
+    described = machine(device, piece.instruction_set)
+    return bool(rows_measured(read(output / RESULT_FILE), described, piece.work, piece.config))
+
+
+def _in_a_process(
+    piece: Piece, environment: Mapping[str, str], output: Path, device: torch.device, repeats: int
+) -> int:
+    options = ["--piece", *piece, "--output", str(output), "--device", str(device), "--repeats", str(repeats)]
+    command = [sys.executable, "-m", "transformer_ref", "benchmark", *options]
+    return subprocess.run(command, env={**os.environ, **environment}).returncode
+
+
+def measure(
+    output: Path, device: torch.device, piece: Piece, repeats: int = 3, say: Callable[[str], None] = print
+) -> list[Row]:
+    """Measure a piece in this process, add its rows to output/benchmark.json and return them.
+
+    bf16 is left out where it is not fast.
+    """
+    precisions = ["fp32", "bf16"] if choose_precision("auto", device) == torch.bfloat16 else ["fp32"]
+    if piece.work == "training":
+        rows = _training_rows(piece.config, device, precisions, repeats, say)
+    elif piece.work == "recipe":
+        rows = _recipe_rows(piece.config, device, repeats, say)
+    else:
+        config, beam = model_config(piece.config), 1 if piece.work == "greedy" else BEAM
+        model, batches = endless_model(config, device), sentence_batches(config)
+        contenders = decoding_contenders(model, batches, beam, output, precisions)
+        rows = rows_of(piece.work, piece.config, contenders, contest(contenders, repeats, say))
+    add(output / RESULT_FILE, machine(device, piece.instruction_set), rows)
     return rows
+
+
+def _training_rows(
+    size: str, device: torch.device, precisions: Sequence[str], repeats: int, say: Callable[[str], None]
+) -> list[Row]:
+    config = model_config(size)
+    contenders = training_contenders(config, device, precisions)
+    operations = operations_per_token(config, invented_batches(VOCABULARY, TOKENS_PER_BATCH))
+    return _rows_with_share("training", size, contenders, operations, device, repeats, say)
+
+
+def _recipe_rows(corpus: str, device: torch.device, repeats: int, say: Callable[[str], None]) -> list[Row]:
+    say("  preparing")
+    contender, operations = measured_recipe(corpus, device)
+    return _rows_with_share("recipe", corpus, [contender], operations, device, repeats, say)
+
+
+def _rows_with_share(
+    work: str,
+    config: str,
+    contenders: Sequence[Contender],
+    operations_per_token: float,
+    device: torch.device,
+    repeats: int,
+    say: Callable[[str], None],
+) -> list[Row]:
+    precisions = sorted({each.precision for each in contenders})
+    before = _peaks(device, precisions)
+    speeds = contest(contenders, repeats, say)
+    peaks = {precision: max(rate, before[precision]) for precision, rate in _peaks(device, precisions).items()}
+    return rows_of(work, config, contenders, speeds, lambda of, speed: speed * operations_per_token / peaks[of])
+
+
+def _peaks(device: torch.device, precisions: Sequence[str]) -> dict[str, float]:
+    return {precision: product_rate(TrainingConfig(precision=precision), device) for precision in precisions}
 
 
 def import_milliseconds() -> float:
@@ -73,32 +203,3 @@ def import_milliseconds() -> float:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout)
-
-
-def _training_rows(
-    size: str, device: torch.device, precisions: list[str], repeats: int, say: Callable[[str], None]
-) -> list[Row]:
-    config = model_config(size)
-    contenders = training_contenders(config, device, precisions)
-    before = _peaks(device, precisions)
-    speeds = contest(contenders, repeats, say)
-    peaks = {precision: max(rate, before[precision]) for precision, rate in _peaks(device, precisions).items()}
-    per_token = operations_per_token(config)
-    return rows_of("training", size, contenders, speeds, lambda precision, speed: speed * per_token / peaks[precision])
-
-
-def operations_per_token(config: ModelConfig) -> float:
-    """Return the operations in matrix products that a real target token of the invented batches costs to train on."""
-    operations, tokens = 0.0, 0
-    batches = invented_batches(config.target_vocabulary)
-    for _ in range(MEASURED_BATCHES):
-        batch = next(batches)
-        real = batch.target_labels != config.pad
-        for source, target in zip((batch.source != config.pad).sum(1).tolist(), real.sum(1).tolist(), strict=True):
-            operations += operations_per_pair(config, source, target)
-        tokens += int(real.sum())
-    return operations / tokens
-
-
-def _peaks(device: torch.device, precisions: list[str]) -> dict[str, float]:
-    return {precision: product_rate(TrainingConfig(precision=precision), device) for precision in precisions}

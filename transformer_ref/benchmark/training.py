@@ -1,6 +1,6 @@
-"""Training steps, ours and those of the models people would pick instead, on the same batches."""
+"""Training steps with AdamW, ours and those of the models people would pick instead, on the same batches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 
@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.benchmark.contest import OURS, Contender
+from transformer_ref.benchmark.sentences import invented_batches
 from transformer_ref.config import ModelConfig, TrainingConfig
-from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.data.batching import Batch
 from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.interop.marian import their_config
 from transformer_ref.interop.torch_transformer import torch_transformer
@@ -21,27 +22,15 @@ from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
-SENTENCES, MEAN_LENGTH, DEVIATION = 2_000, 14, 5  # lengths alike Multi30k's
 TOKENS_PER_BATCH = 4_096
 BATCHES = 2  # in one turn of a contender, after a first one
-SETTINGS = TrainingConfig(muon_rate=0.0, learning_rate=1e-3, tokens_per_batch=TOKENS_PER_BATCH)  # AdamW for all
+SETTINGS = TrainingConfig(muon_rate=0.0, learning_rate=1e-3)  # AdamW for everyone, since no peer has Muon
 Forward = Callable[[Batch], Tensor]
 Step = Callable[[], int]  # one more training step, which returns its target tokens
 
 
-def invented_batches(vocabulary: int) -> Iterator[Batch]:
-    """Yield batches of sentences of a natural length and no meaning, without end and always the same ones."""
-    drawing = torch.Generator().manual_seed(1)
-    lengths = (torch.randn(SENTENCES, generator=drawing) * DEVIATION + MEAN_LENGTH).clamp(3, 40).long().tolist()
-    sides = [
-        [torch.randint(4, vocabulary, (length + shift,), generator=drawing).tolist() for length in lengths]
-        for shift in (0, 1)
-    ]
-    return iter(BatchStream(*sides, TOKENS_PER_BATCH, pad=0, bos=1, eos=2, seed=1))
-
-
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
-    """Return us in each precision and every peer that is installed, in fp32 and, where we are in bf16, in both."""
+    """Return us and every peer that is installed, in each precision; a peer computes in bf16 by autocast."""
     contenders = [
         _contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `__main__`
         for precision in precisions
@@ -56,7 +45,7 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
     for name, build in peers:
         contenders += [
             _contender(
-                name if precision == "fp32" else f"{name}, autocast",
+                name,
                 precision,
                 _theirs(*build(config), config, device, precision == "bf16"),
             )
@@ -75,7 +64,7 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device))
     optimizer, loss = build_optimizer(model, SETTINGS), TrainingLoss(config.pad, SETTINGS.label_smoothing)
     gradients = Gradients(BF16Copy(model) if precision == "bf16" else None)
-    batches = invented_batches(config.target_vocabulary)
+    batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
 
     def step() -> int:
         return train_step(model, next(batches).to(device), optimizer, loss, SETTINGS.clip, gradients).tokens
@@ -90,7 +79,7 @@ def _theirs(
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
-    batches = invented_batches(config.target_vocabulary)
+    batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
 
     def step() -> int:
         batch = next(batches).to(device)
