@@ -7,11 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from transformer_ref.__main__ import main
 from transformer_ref.benchmark import (
     contest,
     decoding,
@@ -260,6 +262,20 @@ def test_each_piece_is_announced_with_the_time_left(two_sets, tmp_path):
     assert lines[0] == "[1/4] AVX2, greedy d256 (about 4 minutes left)"  # 250 s: the last one is measured already
     assert re.fullmatch(r"\[3/4\] own, greedy d256 \(about \d+ seconds left\)", lines[2])  # the stub is faster
     assert lines[3] == "[4/4] own, beam d256: measured before; --again measures it anew"
+
+
+def test_a_process_of_the_benchmark_measures_the_piece_that_it_was_started_for(small, two_sets, tmp_path, monkeypatch):
+    started = []
+
+    def in_this_process(command: list[str], env: dict[str, str]) -> SimpleNamespace:
+        started.append(env)
+        assert command[:3] == [sys.executable, "-m", "transformer_ref"]
+        return SimpleNamespace(returncode=main(command[3:]))
+
+    monkeypatch.setattr(run.subprocess, "run", in_this_process)
+    run.benchmark(tmp_path, CPU, ["greedy"], ["AVX2"], repeats=1, say=lambda words: None)
+    assert [env.get("LIMIT") for env in started] == ["avx2"] and started[0]["PATH"] == os.environ["PATH"]
+    assert run.is_measured(tmp_path, CPU, run.Piece("AVX2", "greedy", "d256"))
 
 
 def test_rows_of_other_code_or_another_machine_are_measured_again(two_sets, tmp_path, monkeypatch):
