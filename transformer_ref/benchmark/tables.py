@@ -7,11 +7,11 @@ from transformer_ref.benchmark.contest import OURS
 from transformer_ref.benchmark.result import Entry
 
 NOTHING = "–"
-UNITS = {
-    "training": "training with AdamW, target tokens a second",
-    "recipe": "a recipe as trained, target tokens a second",
-    "greedy": "greedy decoding, sentences a second",
-    "beam": "beam search with 5 hypotheses, sentences a second",
+TITLES = {
+    "training": "training with AdamW, {}: target tokens a second",
+    "recipe": "recipe of {}, with Muon: target tokens a second",
+    "greedy": "greedy decoding, {}: sentences a second",
+    "beam": "beam search, 5 hypotheses, {}: sentences a second",
 }
 CORPORA = {"grammar": "the built-in corpus", "multi30k": "Multi30k"}
 FASTEST = "fastest"  # of the precisions that a contender has
@@ -67,8 +67,7 @@ def full_table(entries: Sequence[Entry]) -> str:
     for work, config in dict.fromkeys((row["work"], row["config"]) for entry in entries for row in entry["rows"]):
         found = [_of(entry["rows"], work, config) for entry in entries]
         names = dict.fromkeys((row["name"], row["precision"]) for rows in found for row in rows)
-        about = CORPORA.get(config, config)
-        lines = _head(f"{about}: {UNITS[work]}", entries)
+        lines = _head(TITLES[work].format(CORPORA.get(config, config)), entries)
         for name, precision in sorted(names, key=lambda each: each[0] != OURS):  # ours first; stable
             lines.append(_line(f"{name}, {precision}", [_cell(rows, name, precision) for rows in found]))
         blocks.append("\n".join(lines))
