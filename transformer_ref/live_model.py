@@ -17,7 +17,7 @@ from torch import Tensor
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import SPECIAL_TOKENS
-from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer, tokenizer_from_json
+from transformer_ref.text.tokenizer import NFC, SubwordTokenizer, Tokenizer, WordTokenizer, tokenizer_from_json
 
 WEIGHTS = Path(__file__).resolve().parent / "pretrained" / "live_model_weights.js"
 PREFIX, SUFFIX = "window.liveModelWeights = ", ";\n"
@@ -89,30 +89,40 @@ def unpack(packed: dict[str, Any]) -> Packed:
         weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
     model = Transformer(config)
     model.load_state_dict(weights)
-    return Packed(model.eval(), _tokenizer(packed["tokens"][len(SPECIAL_TOKENS) :], packed.get("merges")))
+    return Packed(
+        model.eval(),
+        _tokenizer(packed["tokens"][len(SPECIAL_TOKENS) :], packed.get("merges"), packed.get("normalization")),
+    )
 
 
 def _described(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokens in the order of their ids and, of subwords, the merges, in the order in which they are made."""
+    """Return the tokens in the order of their ids, of subwords the merges, in the order in which they are made, and the
+    normalization of Unicode, if there is one."""
     if isinstance(tokenizer, WordTokenizer):
-        return {"tokens": list(tokenizer.vocabulary.tokens)}
+        normalization = {"normalization": tokenizer.normalization} if tokenizer.normalization else {}
+        return {"tokens": list(tokenizer.vocabulary.tokens), **normalization}
     library = json.loads(tokenizer.to_json()).get("library", {})
     kind = {name: library.get("pre_tokenizer", {}).get(name) for name in BYTE_LEVEL}
-    if not isinstance(tokenizer, SubwordTokenizer) or kind != BYTE_LEVEL:
+    normalizer = library.get("normalizer")
+    if not isinstance(tokenizer, SubwordTokenizer) or kind != BYTE_LEVEL or normalizer not in (None, {"type": NFC}):
         raise ValueError(
             f"tokenizer: expected one of words or of byte-level subwords, got a {type(tokenizer).__name__}"
         )
     model = library["model"]
     merges = [each.split(" ") if isinstance(each, str) else each for each in model["merges"]]
-    return {"tokens": [*SPECIAL_TOKENS, *sorted(model["vocab"], key=model["vocab"].__getitem__)], "merges": merges}
+    tokens = [*SPECIAL_TOKENS, *sorted(model["vocab"], key=model["vocab"].__getitem__)]
+    return {"tokens": tokens, "merges": merges, **({"normalization": NFC} if normalizer else {})}
 
 
-def _tokenizer(tokens: list[str], merges: list[list[str]] | None) -> WordTokenizer | SubwordTokenizer:
+def _tokenizer(
+    tokens: list[str], merges: list[list[str]] | None, normalization: str | None
+) -> WordTokenizer | SubwordTokenizer:
     if merges is None:
-        return tokenizer_from_json(json.dumps({"kind": "word", "tokens": tokens}))
+        return tokenizer_from_json(json.dumps({"kind": "word", "tokens": tokens, "normalization": normalization}))
     vocabulary = {token: id for id, token in enumerate(tokens)}
     model = tokenizers.models.BPE(vocabulary, [(left, right) for left, right in merges])
     library = json.loads(tokenizers.Tokenizer(model).to_str()) | {"pre_tokenizer": BYTE_LEVEL, "decoder": BYTE_LEVEL}
+    library["normalizer"] = {"type": normalization} if normalization else None
     return tokenizer_from_json(json.dumps({"kind": "subword", "library": library}))
 
 

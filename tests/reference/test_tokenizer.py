@@ -1,10 +1,14 @@
 """Encoding then decoding a line gives the line."""
 
+import json
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_ref.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
+from transformer_ref.text.lines import is_blank, one_line
 from transformer_ref.text.tokenizer import JOINER, SubwordTokenizer, WordTokenizer, tokenizer_from_json
 
 LINES = ["L'amico (bello) è qui.", "The boy's window isn't open: 3,50 euro...", "ciao  ciao , l' amico_x"]
@@ -18,7 +22,7 @@ both = pytest.mark.parametrize("tokenizer", [word_tokenizer, subword_tokenizer],
 
 
 def single_spaced(text):
-    return " ".join(text.split())
+    return "" if is_blank(text) else unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 @both
@@ -116,3 +120,40 @@ def test_the_size_counts_every_id_and_is_not_exceeded():
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match='kind: expected "word", "subword" or "pieces", got "letters"'):
         tokenizer_from_json('{"kind": "letters"}')
+
+
+INVISIBLE = ["\u200b", "\ufeff", "\u00ad", "\u00a0", "\x00\x07", "\u200e \u2060", "\ufe0f\u034f", "\u3164", "\u2800"]
+
+
+@both
+@pytest.mark.parametrize("line", INVISIBLE)
+def test_a_line_of_invisible_characters_is_empty(tokenizer, line):
+    assert is_blank(line) and tokenizer.encode(line) == []
+    assert not is_blank(line + "a") and tokenizer.encode(line + "a")
+
+
+@pytest.mark.parametrize("learned_in", ["NFC", "NFD"])
+@pytest.mark.parametrize("kind", [WordTokenizer.build, lambda lines: SubwordTokenizer.learn(lines, 300)])
+def test_composed_and_decomposed_letters_are_the_same_text(kind, learned_in):
+    tokenizer = kind([unicodedata.normalize(learned_in, "perché è così però") for _ in range(9)])
+    for line in ("perché", "è così", "però sì"):
+        composed, decomposed = (unicodedata.normalize(form, line) for form in ("NFC", "NFD"))
+        assert tokenizer.encode(composed) == tokenizer.encode(decomposed)
+    assert tokenizer.decode(tokenizer.encode(unicodedata.normalize("NFD", "perché"))) == "perché"
+
+
+def test_a_tokenizer_saved_without_normalization_reads_as_it_did():
+    for tokenizer in (word_tokenizer, subword_tokenizer):
+        old = json.loads(tokenizer.to_json())
+        old.pop("normalization", None)
+        old.get("library", {})["normalizer"] = None
+        restored = tokenizer_from_json(json.dumps(old))
+        assert restored.encode("perche\u0301") != tokenizer.encode("perche\u0301")
+        assert restored.encode("L'amico è qui.") == tokenizer.encode("L'amico è qui.")
+        assert tokenizer_from_json(restored.to_json()).encode("e\u0301") == restored.encode("e\u0301")
+
+
+@given(any_text)
+def test_a_text_on_one_line_has_no_line_end(text):
+    assert len(one_line(text).splitlines()) <= 1
+    assert one_line(one_line(text)) == one_line(text)

@@ -137,6 +137,10 @@
 
   // A tokenizer has encode(text) -> ids, decode(ids) -> text, and name(id), the token as a reader sees it.
 
+  // A line without anything to see is empty; where the tokenizer was learned from composed letters, it reads those.
+  const BLANK = /^[\p{Cc}\p{Cf}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\uffa0\ufe00-\ufe0f]*$/u;
+  const readable = (text, normalization) => (BLANK.test(text) ? "" : normalization ? text.normalize(normalization) : text);
+
   // Words and marks; a joiner shows where a mark, or an elided word, touched its neighbor.
   const wordsOf = (text) => {
     const words = [];
@@ -162,13 +166,14 @@
   const together = (tokens) => tokens.join(" ").replace(new RegExp(` ?${JOINER} ?`, "gu"), "");
 
   class WordTokenizer {
-    constructor({ tokens }) {
+    constructor({ tokens, normalization }) {
       this.tokens = tokens;
+      this.normalization = normalization;
       this.ids = new Map(tokens.map((token, id) => [token, id]));
     }
 
     encode(text) {
-      return wordsOf(text).flatMap((word) => (this.ids.has(word) ? [word] : spelled(word))).map((piece) => this.ids.get(piece) ?? UNK);
+      return wordsOf(readable(text, this.normalization)).flatMap((word) => (this.ids.has(word) ? [word] : spelled(word))).map((piece) => this.ids.get(piece) ?? UNK);
     }
 
     decode(ids) { return together(ids.filter((id) => id >= SPECIALS).map((id) => this.tokens[id])); }
@@ -185,14 +190,15 @@
   const PARTS = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 
   class SubwordTokenizer {
-    constructor({ tokens, merges }) {
+    constructor({ tokens, merges, normalization }) {
       this.tokens = tokens;
+      this.normalization = normalization;
       this.ids = new Map(tokens.map((token, id) => [token, id]).slice(SPECIALS)); // no text spells a special token
       this.ranks = new Map(merges.map(([left, right], rank) => [`${left} ${right}`, rank]));
     }
 
     encode(text) {
-      const line = text.split(SPACE).filter(Boolean).join(" ");
+      const line = readable(text, this.normalization).split(SPACE).filter(Boolean).join(" ");
       return (line ? ` ${line}`.match(PARTS) : []).flatMap((part) => this.merged([...new TextEncoder().encode(part)].map(letterOf)))
         .map((piece) => this.ids.get(piece) ?? UNK);
     }

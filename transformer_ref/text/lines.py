@@ -1,6 +1,13 @@
 """What counts as a line of text, and as a list of them."""
 
+import unicodedata
 from collections.abc import Iterable
+
+INVISIBLE_KINDS = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))  # Unicode's controls, format characters and separators
+INVISIBLE = frozenset(  # of other kinds, and never drawn: joiners, fillers, variation selectors, the empty braille cell
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+)
 
 
 def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
@@ -35,3 +42,18 @@ def expect_text(name: str, text: str) -> None:
 def single_spaced(text: str) -> str:
     """Return the text with each run of white space as one space, and none around it."""
     return " ".join(text.split())
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen: white space, controls, zero-width characters, byte order marks."""
+    return all(letter in INVISIBLE or unicodedata.category(letter) in INVISIBLE_KINDS for letter in text)
+
+
+def one_line(text: str) -> str:
+    """Return the text with a space for every character that an editor or a reader of lines takes for a line's end."""
+    return " ".join(text.splitlines())
+
+
+def composed(text: str) -> str:
+    """Return the text in Unicode's form NFC, where a letter with an accent is one character wherever there is one."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)

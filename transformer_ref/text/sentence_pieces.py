@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, models, normalizers
 
-from transformer_ref.text.lines import expect_text
+from transformer_ref.text.lines import expect_text, is_blank
 
 LOW_LINE = "\u2581"  # stands for a space
 PAD_PIECE, EOS_PIECE, UNK_PIECE = "<pad>", "</s>", "<unk>"  # as OPUS-MT calls them
@@ -55,7 +55,7 @@ class PieceTokenizer:
         language = LANGUAGE.match(text)
         if language and language[0] in self._ids:
             return [self._ids[language[0]], *self.encode(text[language.end() :])]
-        pieces = self._library_tokenizer.encode(text).tokens if text.strip() else []
+        pieces = self._library_tokenizer.encode(text).tokens if not is_blank(text) else []
         unknown = self._ids[UNK_PIECE]
         found = (self._ids.get(piece, unknown) for piece in pieces)
         return [unknown if id in self._special else id for id in found]  # no text spells a special token

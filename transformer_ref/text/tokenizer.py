@@ -2,7 +2,9 @@
 
 Two tokenizers share one interface: `WordTokenizer`, which a reader can follow word by word, and
 `SubwordTokenizer`, for real corpora; `sentence_pieces` has a third, for models trained elsewhere. Runs of white space
-count as one space; apart from that, decoding what was encoded gives the text back. All travel as JSON in a checkpoint.
+count as one space, and a line of invisible characters is empty; apart from that, decoding what was encoded gives the
+text back, in Unicode's form NFC. All are saved as JSON in a checkpoint; a tokenizer saved without a normalization keeps
+doing without.
 """
 
 import json
@@ -14,10 +16,11 @@ from typing import Protocol
 import tokenizers
 
 from transformer_ref.special_tokens import EOS, SPECIAL_TOKENS
-from transformer_ref.text.lines import expect_text, list_of_lines, single_spaced
+from transformer_ref.text.lines import composed, expect_text, is_blank, list_of_lines, single_spaced
 from transformer_ref.text.sentence_pieces import PieceTokenizer
 from transformer_ref.text.vocabulary import Vocabulary
 
+NFC = "NFC"
 JOINER = "\uffed"  # a small black square, which stands where two neighbors had no space between them
 
 
@@ -47,10 +50,14 @@ class WordTokenizer:
     A mark remembers where it touched its neighbor: "l'amico." is "l'■", "amico", "■.". So the words
     themselves stay the same wherever they stand. A word that is not in the vocabulary is spelled, character
     by character, and a character that is not there either is UNK.
+
+    normalization: "NFC", which `build` chooses, or None for the text as it comes.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
+    def __init__(self, vocabulary: Vocabulary, normalization: str | None = None) -> None:
+        if normalization not in (None, NFC):
+            raise ValueError(f'normalization: expected "{NFC}" or None, got {normalization!r}')
+        self.vocabulary, self.normalization = vocabulary, normalization
 
     @classmethod
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
@@ -58,12 +65,12 @@ class WordTokenizer:
 
         Raises TypeError for one string in place of lines.
         """
-        sentences = [_words(line) for line in list_of_lines("lines", lines)]
+        sentences = [_words(composed(line)) for line in list_of_lines("lines", lines)]
         words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS) :]
         distinct = {word for sentence in sentences for word in sentence}
         characters = sorted({character for word in distinct for character in word} - {JOINER})
         spelling = [JOINER, *characters, *(character + JOINER for character in characters)]
-        return cls(Vocabulary(list(dict.fromkeys([*words, *spelling]))))
+        return cls(Vocabulary(list(dict.fromkeys([*words, *spelling]))), NFC)
 
     @property
     def size(self) -> int:
@@ -72,8 +79,10 @@ class WordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
+        if is_blank(text):
+            return []
         pieces: list[str] = []
-        for word in _words(text):
+        for word in _words(composed(text) if self.normalization else text):
             pieces += [word] if word in self.vocabulary else _spelled(word)
         return self.vocabulary.encode(pieces)
 
@@ -86,8 +95,9 @@ class WordTokenizer:
         return [self.vocabulary.tokens[id] for id in ids]
 
     def to_json(self) -> str:
-        """Return the vocabulary as JSON."""
-        return json.dumps({"kind": "word", "tokens": self.vocabulary.tokens[len(SPECIAL_TOKENS) :]})
+        """Return the vocabulary, and the normalization if there is one, as JSON."""
+        normalization = {"normalization": self.normalization} if self.normalization else {}
+        return json.dumps({"kind": "word", "tokens": self.vocabulary.tokens[len(SPECIAL_TOKENS) :], **normalization})
 
 
 class SubwordTokenizer:
@@ -111,6 +121,7 @@ class SubwordTokenizer:
         if size < cls.SMALLEST:
             raise ValueError(f"size: expected at least {cls.SMALLEST} (special tokens and bytes), got {size}")
         library_tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        library_tokenizer.normalizer = tokenizers.normalizers.NFC()
         library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
         library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
         trainer = tokenizers.trainers.BpeTrainer(
@@ -127,7 +138,7 @@ class SubwordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
         expect_text("text", text)
-        if not text.strip():
+        if is_blank(text):
             return []
         return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(single_spaced(text)).ids]
 
@@ -152,7 +163,7 @@ def tokenizer_from_json(text: str) -> Tokenizer:
     """Return the tokenizer that `to_json` described; raises ValueError for a kind that does not exist."""
     description = json.loads(text)
     if description["kind"] == "word":
-        return WordTokenizer(Vocabulary(description["tokens"]))
+        return WordTokenizer(Vocabulary(description["tokens"]), description.get("normalization"))
     if description["kind"] == "subword":
         return SubwordTokenizer(tokenizers.Tokenizer.from_str(json.dumps(description["library"])))
     if description["kind"] == "pieces":
