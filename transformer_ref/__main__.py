@@ -4,7 +4,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ from transformer_ref.arguments import SETTINGS, SIZE_SETTINGS, parser
 from transformer_ref.benchmark.record import record
 from transformer_ref.benchmark.result import RESULT_FILE, read
 from transformer_ref.benchmark.tables import full_table
+from transformer_ref.config import DecodingConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.device import choose_device, choose_precision
-from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, window_baseline
+from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
 from transformer_ref.faster import freed_memory_kept
 from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
@@ -29,13 +32,15 @@ from transformer_ref.interop.onnx import save_onnx
 from transformer_ref.interop.own_weights import as_reference
 from transformer_ref.interop.page import save_page
 from transformer_ref.machine import limit_threads
+from transformer_ref.notices import Notice
 from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
+from transformer_ref.text.line_reader import chunks_of_lines
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import Cost, about, product_rate, training_cost
 from transformer_ref.training.gradients import NO_MEMORY
 from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
-from transformer_ref.training.progress import ProgressLine, clock
+from transformer_ref.training.progress import LinesDone, ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, Recipe, load_split, varied
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
@@ -44,6 +49,7 @@ from transformer_ref.training.trainer import TrainingError, share_done
 from transformer_ref.translate import Translator, open_model
 from transformer_ref.visualization.curves import curves
 
+LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where so many lines are there
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
 
 
@@ -55,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(COMMANDS).parse_args(arguments)
     try:
         limit_threads()
-        with freed_memory_kept():
+        with freed_memory_kept(), _warnings_in_one_line():
             options.command(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -189,27 +195,35 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
 
 def run_translate(options: argparse.Namespace) -> None:
     """Write one translation a line to stdout."""
+    settings = dict(beam=options.beam, length_exponent=options.length_exponent, batch_size=options.batch_size)
+    DecodingConfig(**settings)  # a setting that does not fit is reported before a model is loaded
     translator = _translator(options)[0]
     if not options.sentences and sys.stdin.isatty():
-        _say("one sentence a line; Ctrl-D ends")
-    lines = options.sentences or _lines_of_stdin()
-    settings = dict(beam=options.beam, length_exponent=options.length_exponent)
-    if options.n_best is not None:
-        for number, translations in enumerate(translator.n_best(lines, options.n_best, **settings)):
-            for each in translations:
-                print(f"{number} ||| {each.text} ||| {each.score:.4f}")
-        return
-    for translation in translator.translate(lines, **settings):
-        print(translation)
+        _say("one sentence per line; Ctrl-D ends")
+    alone = not (options.sentences or sys.stdin.isatty() or sys.stdout.isatty())
+    progress = LinesDone() if options.progress or (alone and sys.stderr.isatty()) else None
+    most = LINES_AT_ONCE * options.batch_size
+    number = 0  # of lines that have been answered
+    for lines in [options.sentences] if options.sentences else chunks_of_lines(sys.stdin, most):
+        if options.n_best is not None:
+            answers = translator.n_best(lines, options.n_best, first_line=number + 1, **settings)
+            for place, translations in enumerate(answers):
+                for each in translations:
+                    print(f"{number + place} ||| {_one_field(each.text)} ||| {each.score:.4f}")
+        else:
+            for translation in translator.translate(lines, first_line=number + 1, **settings):
+                print(translation)
+        sys.stdout.flush()
+        number += len(lines)
+        if progress:
+            progress(number)
+    if progress:
+        progress.end()
 
 
-def _lines_of_stdin() -> list[str]:
-    """Return the lines without what a file from Windows may begin with, a byte order mark."""
-    try:
-        lines = [line.rstrip("\n") for line in sys.stdin]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"stdin: expected UTF-8 text, got {error.object[error.start : error.end]!r}") from error
-    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+def _one_field(text: str) -> str:
+    """Return a text without the separator of fields; Moses writes its bars the same way."""
+    return text.replace("|||", "&#124;&#124;&#124;")
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -224,7 +238,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     if not lines.source:
         raise ValueError(f"split: expected lines in {options.split}, got none")
     start = time.perf_counter()
-    translations = translator.translate(lines.source, beam=options.beam, length_exponent=options.length_exponent)
+    settings = dict(beam=options.beam, length_exponent=options.length_exponent, batch_size=options.batch_size)
+    translations = translator.translate(lines.source, **settings)
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
@@ -238,9 +253,14 @@ def run_evaluate(options: argparse.Namespace) -> None:
         pairs = getattr(corpus, options.split)
         print(f"right sense   {sense_accuracy(translations, pairs):7.2%}")
         print(f"  (a reader of four words on either side: {window_baseline(corpus.train, pairs):.2%})")
+    tokenize, note = (options.tokenize, None) if options.tokenize else tokenize_of(notes["target"])
+    if note:
+        _say(note)
     scores = {}
-    for name, metric in (("BLEU", bleu), ("chrF", chrf)):
-        result = metric(translations, lines.target)
+    for name, result in (
+        ("BLEU", bleu(translations, lines.target, tokenize)),
+        ("chrF", chrf(translations, lines.target)),
+    ):
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
         scores[name] = result
     if add_scores(options.checkpoint, options.split, options.beam, scores):
@@ -309,6 +329,24 @@ def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]
     checkpoint = open_model(options.checkpoint, device, code, options.run_its_code)
     checkpoint.model.to(choose_precision(options.precision, device))
     return Translator(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer), checkpoint.notes
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print warnings of this package as the command's own sentences, each time: they are about the user's lines."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def say(message, category, *rest, **named) -> None:
+            if issubclass(category, Notice):
+                _say(f"look out: {message}")
+            else:
+                show(message, category, *rest, **named)
+
+        if not sys.warnoptions:
+            warnings.filterwarnings("always", category=Notice)
+        warnings.showwarning = say
+        yield
 
 
 def _say(text: str) -> None:

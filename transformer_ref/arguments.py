@@ -6,6 +6,7 @@ from pathlib import Path
 
 from transformer_ref.benchmark.result import WORKS
 from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
+from transformer_ref.evaluation import TOKENIZE
 from transformer_ref.training.recipes import RECIPES, SIZES
 
 EXAMPLES = {
@@ -25,7 +26,8 @@ EXAMPLES = {
   python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
     "translate": """examples:
   python -m transformer_ref translate "I closed the windows."
-  python -m transformer_ref translate --checkpoint build/multi30k --beam 5 < english.txt > german.txt""",
+  python -m transformer_ref translate --checkpoint build/multi30k --beam 5 < english.txt > german.txt
+  tail -f chat.txt | python -m transformer_ref translate      answers each line when it arrives""",
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
   python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
@@ -165,7 +167,13 @@ def _add_translating(commands, functions: Mapping[str, Callable]) -> None:
         "--n-best",
         metavar="N",
         type=int,
-        help="write the N best of each line, at most --beam: line ||| translation ||| score",
+        help="write the N best of each line, at most --beam: line ||| translation ||| score; ||| within a translation "
+        "becomes &#124;&#124;&#124;",
+    )
+    translating.add_argument(
+        "--progress",
+        action="store_true",
+        help="count the lines on stderr (default: where stderr is a terminal and stdin and stdout are not)",
     )
 
 
@@ -176,6 +184,11 @@ def _add_evaluating(commands, functions: Mapping[str, Callable]) -> None:
         "--split", default="test", help="validation, test, or another that the corpus has, such as held_out"
     )
     evaluating.add_argument("--data-dir", metavar="DIR", help="the folder with the corpus's files")
+    evaluating.add_argument(
+        "--tokenize",
+        choices=TOKENIZE,
+        help="how BLEU cuts a line into words (default: by the target language; 13a for most)",
+    )
     _add_decoding(evaluating)
 
 
@@ -249,6 +262,13 @@ def _add_decoding(command: argparse.ArgumentParser) -> None:
         type=float,
         default=DecodingConfig.length_exponent,
         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)",
+    )
+    command.add_argument(
+        "--batch-size",
+        metavar="N",
+        type=int,
+        default=DecodingConfig.batch_size,
+        help="lines translated together (default: %(default)s)",
     )
     command.add_argument(
         "--precision",

@@ -5,7 +5,6 @@ greedy or beam_search, one cached step at a time -> tokenizer.decode.
 """
 
 import math
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +23,9 @@ from transformer_ref.faster import accelerate, top_k
 from transformer_ref.interop.marian import load_marian_folder
 from transformer_ref.interop.own_marian import OwnMarian
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.notices import warn_user
 from transformer_ref.own_code import OwnCode, OwnTransformer
-from transformer_ref.text.lines import list_of_lines
+from transformer_ref.text.lines import list_of_lines, one_line
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.checkpoint import CPU, Checkpoint, load_checkpoint
 
@@ -84,17 +84,20 @@ class Translator:
         opened = open_model(folder, choose_device(device))
         return cls(opened.model, opened.source_tokenizer, opened.target_tokenizer)
 
-    def translate(self, lines: Iterable[str], **settings: Any) -> list[str]:
-        """Return one translation a line, in the same order; an empty line stays empty.
+    def translate(self, lines: Iterable[str], first_line: int = 1, **settings: Any) -> list[str]:
+        """Return one translation per line, in the same order; an empty line stays empty.
 
-        settings: fields of `DecodingConfig`, such as beam=1. A line too long for the model is cut, with a warning.
+        A translation does not depend on the other lines, and is itself one line.
+        first_line: the number that warnings give the first line. A line too long for the model is cut, with a warning.
+        settings: fields of `DecodingConfig`, such as beam=1.
         Raises TypeError for one string in place of a list, ValueError for a line that is no text, a setting that does
         not fit or a model in training mode.
         """
-        translations = self._translations(lines, DecodingConfig(**fields_from(DecodingConfig, settings)), scored=False)
+        config = DecodingConfig(**fields_from(DecodingConfig, settings))
+        translations = self._translations(lines, config, first_line, scored=False)
         return [best_first[0].text if best_first else "" for best_first in translations]
 
-    def n_best(self, lines: Iterable[str], count: int, **settings: Any) -> list[list[Translation]]:
+    def n_best(self, lines: Iterable[str], count: int, first_line: int = 1, **settings: Any) -> list[list[Translation]]:
         """Return for each line `count` translations, or as many as there are, the best first; none of an empty line.
 
         count: at most the beam. The rest is as in `translate`. Different ids may be the same text.
@@ -102,11 +105,13 @@ class Translator:
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
         if type(count) is not int or not 1 <= count <= config.beam:
             raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count!r}")
-        return [best_first[:count] for best_first in self._translations(lines, config, scored=True)]
+        return [best_first[:count] for best_first in self._translations(lines, config, first_line, scored=True)]
 
-    def _translations(self, lines: Iterable[str], config: DecodingConfig, scored: bool) -> list[list[Translation]]:
+    def _translations(
+        self, lines: Iterable[str], config: DecodingConfig, first_line: int, scored: bool
+    ) -> list[list[Translation]]:
         lines = list_of_lines("lines", lines)
-        sources = [self._source_ids(line) for line in lines]
+        sources = [self._source_ids(line, number) for number, line in enumerate(lines, first_line)]
         translations: list[list[Translation]] = [[] for _ in lines]
         filled = [i for i, source in enumerate(sources) if len(source) > 1]  # eos alone is an empty line
         by_length = sorted(filled, key=lambda i: len(sources[i]))
@@ -114,7 +119,8 @@ class Translator:
             batch = by_length[start : start + config.batch_size]
             decoded = self._decode([sources[i] for i in batch], config, scored)
             for i, hypotheses in zip(batch, decoded, strict=True):
-                translations[i] = [Translation(self.target_tokenizer.decode(ids), score) for ids, score in hypotheses]
+                decode = self.target_tokenizer.decode
+                translations[i] = [Translation(one_line(decode(ids)), score) for ids, score in hypotheses]
         return translations
 
     @torch.inference_mode()
@@ -138,12 +144,12 @@ class Translator:
         weights = (torch.cat(each) for each in (encoded.weights, decoded.self_weights, decoded.cross_weights))
         return Attention(self.source_tokenizer.tokens(source_ids), self.target_tokenizer.tokens(target_ids), *weights)
 
-    def _source_ids(self, line: str) -> list[int]:
+    def _source_ids(self, line: str, number: int = 1) -> list[int]:
         ids = self.source_tokenizer.encode(line)
         longest = self.model.config.max_length - 1  # eos follows
         if len(ids) > longest:
-            warnings.warn(
-                f"source: expected at most {longest} tokens, got {len(ids)}; the rest is cut off", stacklevel=2
+            warn_user(
+                f"source: expected at most {longest} tokens, got {len(ids)} in line {number}; the rest is cut off"
             )
         return [*ids[:longest], self.model.config.eos]
 

@@ -6,18 +6,23 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors import SafetensorError
 
 from transformer_ref.__main__ import main
+from transformer_ref.text.line_reader import chunks_of_lines
 from transformer_ref.training import checkpoint as checkpoint_module
 from transformer_ref.training import recipes, run
 from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.training.recipes import RECIPES
 from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE, add_scores
 from transformer_ref.training.trainer import TrainingError
+from transformer_ref.translate import Translation
 
 
 @pytest.fixture(autouse=True)
@@ -224,6 +229,78 @@ def test_the_n_best_are_numbered_by_line_and_ranked_by_score(checkpoint, capsys)
     assert [row[0] for row in rows] == ["0", "0", "1", "1"]
     for best, second in (rows[:2], rows[2:]):
         assert float(best[2]) >= float(second[2])
+
+
+def test_the_fields_of_the_n_best_stay_three_whatever_a_translation_holds(checkpoint, capsys, monkeypatch):
+    import transformer_ref.__main__ as command_line
+
+    texts = ["a ||| b", "|||||||", "a\tb | c"]
+    answers = [[Translation(text, -1.0)] for text in texts]
+    monkeypatch.setattr(command_line.Translator, "n_best", lambda self, lines, count, **named: answers)
+    assert main(["translate", "--checkpoint", str(checkpoint), "--n-best", "1", "x", "y", "z"]) == 0
+    rows = [row.split("|||") for row in capsys.readouterr().out.splitlines()]
+    assert [len(row) for row in rows] == [3, 3, 3]
+    assert [row[1].strip().replace("&#124;", "|") for row in rows] == texts
+
+
+ANSWERS = """
+import sys
+from transformer_ref import __main__ as command
+sys.exit(command.main(["translate", "--beam", "1", "--progress", "--checkpoint", *sys.argv[1:]]))
+"""
+
+
+def test_translate_answers_a_line_before_the_next_one_comes(checkpoint, tmp_path):
+    lines = ["I closed the windows.", "", "She went."]
+    command = [sys.executable, "-c", ANSWERS, str(checkpoint)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        answers = []
+        for line in lines:
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            answers.append(process.stdout.readline().decode().rstrip("\n"))  # waits for ever if nothing comes
+        process.stdin.close()
+        assert process.stdout.read() == b"" and "3 lines" in process.stderr.read().decode()
+    (tmp_path / "in").write_text("\n".join(lines), encoding="utf-8")  # the same from a file, without a last newline
+    with open(tmp_path / "in", "rb") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == answers and answers[1] == ""
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=5), max_size=9))
+def test_lines_come_in_order_and_whole_from_memory_and_from_a_file(lines):
+    data = "".join(line + "\n" for line in lines).encode()
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        for most in (1, 3, 100):
+            file.seek(0)
+            real = chunks_of_lines(io.TextIOWrapper(open(os.dup(file.fileno()), "rb"), encoding="utf-8"), most)
+            in_memory = chunks_of_lines(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"), most)
+            text = chunks_of_lines(io.StringIO(data.decode(), newline="\n"), most)
+            for chunks in map(list, (real, in_memory, text)):
+                assert all(1 <= len(chunk) <= most for chunk in chunks)
+                found = [line for chunk in chunks for line in chunk]
+                assert found == [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+
+
+def test_a_line_that_is_cut_is_named_by_its_number(checkpoint, tmp_path, capsys):
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "1", "She went.", "She " * 130]) == 0
+    shown = capsys.readouterr()
+    assert "look out: source: expected at most 127 tokens, got 130 in line 2; the rest is cut off\n" == shown.err
+    assert len(shown.out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("options", [[], ["--tokenize", "intl"]])
+def test_evaluate_cuts_words_by_the_target_language(options, checkpoint, text_files, tmp_path, capsys):
+    notes = {"corpus": "files", "source": "en", "target": "zh"}
+    save_checkpoint(tmp_path / "model", *load_checkpoint(checkpoint)[:3], notes)
+    (text_files / "test.en").write_text("I closed the windows.\n", encoding="utf-8")
+    (text_files / "test.zh").write_text("我关上了窗户。\n", encoding="utf-8")
+    asked = ["evaluate", "--checkpoint", str(tmp_path / "model"), "--data-dir", str(text_files), "--beam", "1"]
+    assert main([*asked, *options]) == 0
+    shown = capsys.readouterr()
+    assert f"tok:{'intl' if options else 'zh'}|" in shown.out
+    assert ("look out: BLEU: expected references with spaces" in shown.err) == bool(options)
 
 
 def test_a_model_is_written_over_on_request_only(checkpoint, tmp_path, capsys):

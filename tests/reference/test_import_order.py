@@ -13,8 +13,15 @@ import transformer_ref
 PACKAGE = Path(transformer_ref.__file__).parent
 
 ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
-    ("special_tokens", "shapes", "config", "processors", "machine", "device"),
-    ("text.vocabulary", "text.byte_pair_encoding", "text.lines", "text.sentence_pieces", "text.tokenizer"),
+    ("special_tokens", "shapes", "notices", "config", "processors", "machine", "device"),
+    (
+        "text.vocabulary",
+        "text.byte_pair_encoding",
+        "text.lines",
+        "text.line_reader",
+        "text.sentence_pieces",
+        "text.tokenizer",
+    ),
     ("model.embedding",),
     ("model.similarity", "model.softmax"),
     ("model.attention",),

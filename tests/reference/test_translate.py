@@ -72,9 +72,12 @@ def test_no_line_gives_no_translation():
 
 def test_a_line_too_long_is_cut_with_a_warning_that_says_so():
     line = " ".join(["uno"] * LONGEST)
-    with pytest.warns(UserWarning, match="source: expected at most 16 tokens, got 17; the rest is cut off"):
-        translated = backwards().translate([line, "due"], beam=1)
+    with pytest.warns(
+        UserWarning, match="source: expected at most 16 tokens, got 17 in line 3; the rest is cut off"
+    ) as seen:
+        translated = backwards().translate([line, "due"], beam=1, first_line=3)
     assert translated == [" ".join(["uno"] * (LONGEST - 1)), "due"]
+    assert [each.filename for each in seen] == [__file__]  # the line of the caller, not one of the package
 
 
 def test_a_line_that_just_fits_is_not_cut():
@@ -210,3 +213,12 @@ def test_a_line_without_an_end_leaves_the_limits_of_the_others():
     for beam in (1, 2):
         found = Translator(model, TOKENIZER, TOKENIZER).translate(lines, beam=beam, extra_length=2)
         assert [len(TOKENIZER.encode(line)) for line in found] == [4, 5, 7]  # the line, eos, and two more
+
+
+def test_a_translation_is_one_line_whatever_the_model_writes():
+    tokenizer = SubwordTokenizer.learn(["uno"], 300)
+    config = tiny_config(source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, max_length=64)
+    lone = [id for id in range(tokenizer.size) if tokenizer.tokens([id])[0] in ("\n", "\r", "\x1e")]
+    model = ScriptedModel(says(lambda source: [*source[:-1], *lone, *source], tokenizer.size, PAD), config)
+    (found,) = Translator(model, tokenizer, tokenizer).translate(["uno"], beam=1)
+    assert len(lone) == 3 and len(found.splitlines()) == 1 and found.split() == ["uno", "uno"]

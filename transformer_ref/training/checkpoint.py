@@ -8,7 +8,6 @@ renamed.
 import dataclasses
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.machine import kind_of_machine
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.notices import warn_user
 from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 from transformer_ref.training.trainer import Training
@@ -105,7 +105,7 @@ def _code(path: Path, kept: dict[str, str] | None, code: OwnCode | None, run_its
         return None
     if code:
         if code.sha256 != kept["sha256"]:
-            warnings.warn(f"model: {code.name} has changed since {path} was trained", stacklevel=3)
+            warn_user(f"model: {code.name} has changed since {path} was trained")
         return code
     if not run_its_code:
         raise ValueError(

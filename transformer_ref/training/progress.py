@@ -1,11 +1,13 @@
 """What a waiting person sees: step, loss, speed, time left, on one line of stderr."""
 
 import sys
+import time
 from typing import TextIO
 
 from transformer_ref.training.trainer import Progress
 
 MEMORY = 0.95  # share of the running mean that each new loss leaves of it
+SECONDS_BETWEEN_LINES = 10.0  # in a log
 LINES_WITHOUT_TERMINAL = 20  # in a log, so many lines in all instead of one that is rewritten
 
 
@@ -51,6 +53,32 @@ class ProgressLine:
     def interrupt(self, text: str) -> None:
         """Write a line of its own between two updates."""
         self._stream.write(f"\r{text}\x1b[K\n" if self._stream.isatty() else f"{text}\n")
+
+
+class LinesDone:
+    """Called with the number of lines that are answered; keeps one line of stderr up to date, or writes a log."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._start = self._written = time.monotonic()
+        self._last = ""
+
+    def __call__(self, lines: int) -> None:
+        now = time.monotonic()
+        self._last = f"{lines:,} lines  {lines / max(now - self._start, 1e-3):,.1f} lines/s"
+        if self._stream.isatty():
+            self._stream.write(f"\r{self._last}\x1b[K")
+            self._stream.flush()
+        elif now - self._written >= SECONDS_BETWEEN_LINES:
+            self._written = now
+            self._stream.write(self._last + "\n")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Leave the last count standing."""
+        if self._last:
+            self._stream.write("\n" if self._stream.isatty() else self._last + "\n")
+            self._stream.flush()
 
 
 def clock(seconds: float) -> str:

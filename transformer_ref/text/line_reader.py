@@ -1,0 +1,80 @@
+"""Lines as they arrive: what is there is read at once, and nobody waits for the end of a pipe."""
+
+import os
+import select
+from collections.abc import Iterable, Iterator
+
+AT_ONCE = 2**16  # bytes
+
+
+def chunks_of_lines(stream: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Yield lists of up to `most` lines without their ends, each as soon as one line is there and no other is.
+
+    stream: such as sys.stdin; a line ends at a newline, with or without a carriage return, and at the end.
+    A byte order mark at the beginning is left out. Raises ValueError for bytes that are not UTF-8.
+    """
+    first = True
+    for lines in _chunks(stream, most):
+        if first:
+            lines[0], first = lines[0].removeprefix("\ufeff"), False
+        yield lines
+
+
+def _chunks(stream: Iterable[str], most: int) -> Iterator[list[str]]:
+    binary = getattr(stream, "buffer", None)
+    if binary is None:  # a text in memory
+        yield from _in_groups((line.rstrip("\n").removesuffix("\r") for line in stream), most)
+        return
+    try:
+        number = binary.fileno()
+        _is_waiting(number)
+    except (OSError, ValueError):  # bytes in memory, or a system whose pipes cannot be looked at
+        yield from _in_groups((_text(line.removesuffix(b"\n")) for line in binary), most if _in_memory(binary) else 1)
+        return
+    yield from _of_file(number, most)
+
+
+def _of_file(number: int, most: int) -> Iterator[list[str]]:
+    rest, ended = b"", False
+    while not ended:
+        data = os.read(number, AT_ONCE)  # waits for the first byte
+        ended = not data
+        rest += data
+        while not ended and rest.count(b"\n") < most and _is_waiting(number):
+            data = os.read(number, AT_ONCE)
+            ended = not data
+            rest += data
+        *lines, rest = rest.split(b"\n")
+        if ended and rest:
+            lines, rest = [*lines, rest], b""
+        yield from _in_groups(map(_text, lines), most)
+
+
+def _is_waiting(number: int) -> bool:
+    """Return whether a read would return at once. Raises OSError or ValueError where that cannot be known."""
+    return bool(select.select([number], [], [], 0)[0])
+
+
+def _in_memory(binary) -> bool:
+    try:
+        return binary.fileno() < 0
+    except OSError:
+        return True
+
+
+def _in_groups(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+    group: list[str] = []
+    for line in lines:
+        group.append(line)
+        if len(group) == most:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.removesuffix(b"\r").decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"stdin: expected UTF-8 text, got {error.object[error.start : error.end]!r}") from error
