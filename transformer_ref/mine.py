@@ -7,12 +7,12 @@ import inspect
 import os
 import sys
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 FILE = "my_transformer.py"
+MODULE = "my_transformer"  # under which it can be imported
 NOT_MINE = "NOT_MINE"  # its list of the names for which it holds the course's answer
 GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 
@@ -27,6 +27,8 @@ GIVEN = {  # name in the notebooks -> where the package has what does the same
     "EncoderLayer": "transformer_ref.model.tokens_alone.EncoderLayer",  # 09
     "Transformer": "transformer_ref.model.transformer.Transformer",
 }
+
+_loaded: dict[Path, tuple[str, ModuleType]] = {}  # text and module of each file, so that its parts are of one module
 
 
 def part(name: str) -> Any:
@@ -68,12 +70,31 @@ def own_file(start: Path | None = None) -> Path | None:
 
 
 def _load(path: Path) -> ModuleType | str:
-    """The file, run anew as it is now, or why that cannot be done. It becomes importable as `my_transformer`."""
-    spec = spec_from_file_location(path.stem, path)
-    module = module_from_spec(spec)
+    """The file as it is now, run once for all of its parts, or why that cannot be done."""
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # it is the learner's to edit
+        text = path.read_text(encoding="utf-8")
+        if _loaded.get(path, ("",))[0] != text:
+            _loaded[path] = text, run_text(str(path), text)
+    except (Exception, SystemExit) as error:  # it is the learner's to edit
         return f"stops with {type(error).__name__}: {error}."
-    sys.modules[path.stem] = module
+    sys.modules[MODULE] = _loaded[path][1]
+    return _loaded[path][1]
+
+
+def run_text(name: str, text: str) -> ModuleType:
+    """Run a text as the file of that name and return what it defines, importable as `my_transformer`.
+
+    Raises whatever the text raises; what was importable under that name before is so again.
+    """
+    module = ModuleType(MODULE)
+    module.__file__ = name
+    before = sys.modules.get(MODULE)
+    sys.modules[MODULE] = module  # before it runs: a dataclass in it looks itself up
+    try:
+        exec(compile(text, name, "exec"), module.__dict__)
+    except BaseException:
+        sys.modules.pop(MODULE, None)
+        if before is not None:
+            sys.modules[MODULE] = before
+        raise
     return module

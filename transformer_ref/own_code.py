@@ -5,7 +5,6 @@ ask for the copy that a checkpoint keeps. What goes wrong inside becomes one sen
 """
 
 import hashlib
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig
-from transformer_ref.mine import NOT_MINE
+from transformer_ref.mine import MODULE, NOT_MINE, run_text
+from transformer_ref.model_state import set_buffer
 
 MODEL = "Transformer"
 PARTS = (  # what a training and a translation take from the file where it is there, else from the package
@@ -58,18 +58,9 @@ class OwnCode:
     @classmethod
     def of_text(cls, name: str, text: str) -> "OwnCode":
         """Run a text as the file of that name. Raises OwnCodeError."""
-        module = ModuleType("my_transformer")
-        module.__file__ = name
+        with cls(name, text, ModuleType(MODULE)).called("the file"):
+            module = run_text(name, text)
         code = cls(name, text, module)
-        before = sys.modules.get(module.__name__)
-        sys.modules[module.__name__] = module  # a dataclass in it looks itself up
-        try:
-            with code.called("the file"):
-                exec(compile(text, name, "exec"), module.__dict__)
-        except OwnCodeError:
-            if before is not None:
-                sys.modules[module.__name__] = before
-            raise
         if not callable(getattr(module, MODEL, None)):
             raise OwnCodeError(
                 f"{name}: expected a class Transformer(cfg) (exercise 09.5), got none; `python -m autograder assemble` "
@@ -168,7 +159,8 @@ class OwnTransformer(nn.Module):
             raise OwnCodeError(f"{code.name}: {MODEL}: expected an nn.Module with parameters, got {got}")
 
     def __deepcopy__(self, memory: dict) -> "OwnTransformer":
-        """A new one with these weights: what a learner's modules keep of their last call cannot be copied."""
+        """A new one with these weights and buffers: what a learner's modules keep of their last call cannot be
+        copied."""
         with torch.random.fork_rng(devices=[]):
             copy = OwnTransformer(self.code, self.config)
         first = next(self.parameters())
@@ -176,6 +168,8 @@ class OwnTransformer(nn.Module):
         with torch.no_grad():
             for (_, new), (_, old) in zip(copy.named_parameters(), self.named_parameters(), strict=True):
                 new.copy_(old)
+            for name, buffer in self.named_buffers():
+                set_buffer(copy, name, buffer)
         return copy
 
     def forward(self, source_ids: Tensor, target_input_ids: Tensor) -> Tensor:
@@ -196,7 +190,7 @@ class OwnTransformer(nn.Module):
         """Return the source as it is. Raises OwnCodeError for weights, which the learner's model does not hand out."""
         if need_weights:
             raise OwnCodeError(
-                f"{self.code.name}: {MODEL}: expected no question for attention weights; `export` maps it"
+                f"{self.code.name}: {MODEL}: attention weights are not available for your own model; run `export` first"
             )
         return OwnSource(source_ids)
 

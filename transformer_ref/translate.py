@@ -23,6 +23,7 @@ from transformer_ref.faster import accelerate, top_k
 from transformer_ref.interop.marian import load_marian_folder
 from transformer_ref.interop.own_marian import OwnMarian
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 from transformer_ref.notices import warn_user
 from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.lines import list_of_lines, one_line
@@ -71,7 +72,7 @@ class Translator:
 
     def __init__(self, model: Transformer, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
         _expect_finite_weights(model)
-        self.model = accelerate(model)
+        self.model = accelerate(unwrapped(model))
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
 

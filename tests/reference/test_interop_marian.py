@@ -303,3 +303,14 @@ def test_a_model_that_marian_cannot_hold_is_refused_by_its_field(changes, messag
 def test_a_folder_without_a_config_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"folder: expected the file .*config.json, got nothing"):
         load_marian(tmp_path)
+
+
+def test_a_folder_with_two_tables_and_no_size_of_the_second_is_refused_by_that_field(tmp_path):
+    shape = dict(d_model=8, heads=2, encoder_layers=1, decoder_layers=1, d_ff=9)
+    marian(1, **shape).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    config["share_encoder_decoder_embeddings"] = False
+    config.pop("decoder_vocab_size", None)
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    with pytest.raises(ValueError, match="decoder_vocab_size: expected this field in config.json"):
+        load_marian(tmp_path)

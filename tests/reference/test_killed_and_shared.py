@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,47 @@ def test_two_processes_have_the_losses_of_one_with_the_same_batches(script, unin
     torch.testing.assert_close(shared[:1], alone[:1], rtol=1e-6, atol=0)
     torch.testing.assert_close(shared, alone, rtol=1e-3, atol=0)
     assert len(uninterrupted["losses"]) == STEPS
+
+
+SIGNALED = """
+import os, signal, sys
+from transformer_ref.training import run
+
+train, real = run.train, []
+
+def train_and_signal(training_run, output, watchers):
+    class Signal:
+        def __call__(self, progress):
+            if progress.step == 3 and os.environ["RANK"] == os.environ["WHO"]:
+                os.kill(os.getpid(), signal.SIGTERM)
+        def validated(self, progress, loss):
+            pass
+    return train(training_run, output, [*watchers, Signal()])
+
+run.train = train_and_signal
+"""
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch was built without torch.distributed")
+@pytest.mark.parametrize("who", ["0", "1"])
+def test_a_signal_to_one_of_two_processes_ends_and_saves_both(who, script, uninterrupted, tmp_path):
+    program = tmp_path / "signaled.py"
+    program.write_text(SIGNALED + script.read_text(encoding="utf-8"), encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    group = {**ONE_THREAD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "WHO": who}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, program, tmp_path / "out"],
+            env={**group, "RANK": rank, "LOCAL_RANK": rank},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for rank in ("0", "1")
+    ]
+    errors = [process.communicate()[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [130, 130], errors
+    assert len(saved(tmp_path / "out")["losses"]) == 3
+    run(script, tmp_path / "out", "--resume")
+    torch.testing.assert_close(saved(tmp_path / "out")["losses"], uninterrupted["losses"], rtol=1e-3, atol=0)

@@ -1,5 +1,7 @@
 """USE_MINE: the learner's own where there is one that runs, else the package's, and a line that says which."""
 
+import sys
+
 import pytest
 
 from transformer_ref import mine
@@ -67,3 +69,36 @@ def test_what_the_package_gives_exists_under_every_name_it_is_given():
         assert callable(eval(f"part({name!r})", space))
     with pytest.raises(ValueError, match="name: expected one of .*softmax"):
         mine.part("no_such_part")
+
+
+DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+
+@dataclass
+class Sizes:
+    d: int
+
+def softmax(x, dim):
+    return Sizes(d=dim)
+
+def scaled_scores(sizes):
+    return isinstance(sizes, Sizes)
+"""
+
+
+def test_two_parts_come_from_one_module_and_a_dataclass_in_it_finds_itself(notebook):
+    mine.Path(mine.FILE).write_text(DATACLASS, "utf-8")
+    space = {"USE_MINE": True, "part": mine.part}
+    exec('first, second = part("softmax"), part("scaled_scores")', space)
+    assert space["second"](space["first"](None, 3))
+    assert sys.modules["my_transformer"].Sizes is type(space["first"](None, 3))
+
+
+def test_a_file_that_exits_does_not_end_the_notebook_and_leaves_the_old_module(notebook, capsys):
+    mine.Path(mine.FILE).write_text("def softmax(x, dim):\n    return 'mine'\n", "utf-8")
+    notebook(True)
+    before = sys.modules["my_transformer"]
+    mine.Path(mine.FILE).write_text("raise SystemExit(3)", "utf-8")
+    assert notebook(True) is softmax and sys.modules["my_transformer"] is before
+    assert "stops with SystemExit" in capsys.readouterr().out

@@ -20,6 +20,7 @@ from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.fast.loss import PackedLoss
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.own_code import OwnCodeError
 from transformer_ref.training import trainer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
@@ -388,3 +389,62 @@ def test_the_averaged_model_is_another_one():
 def test_a_batch_goes_to_a_device_whole():
     batch = next(iter(stream())).to(torch.device("cpu"))
     assert isinstance(batch, Batch) and all(tensor.device.type == "cpu" for tensor in batch)
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "inverse_sqrt"])
+@pytest.mark.parametrize(("stop", "length"), [(6, 8), (6, 40), (14, 20), (14, 200), (6, 7)])
+def test_a_resumed_training_of_another_length_goes_on_at_its_rate_and_never_rises(tmp_path, schedule, stop, length):
+    def rates(run, stop=None):
+        seen = []
+
+        def watch(progress):
+            seen.append(run.optimizer.optimizers[0].param_groups[0]["lr"])
+            return len(seen) == stop
+
+        fit(run, watch)
+        return seen
+
+    stopped = training(schedule=schedule)  # 14 steps
+    before = rates(stopped, stop)
+    save_training(tmp_path, stopped)
+    longer = training(schedule=schedule, steps=length)
+    (note,) = load_training(tmp_path, longer)
+    assert "14 steps" in note and f"goes on to {length:,} steps" in note and ("was finished" in note) == (stop == 14)
+    after = rates(longer, 1)
+    save_training(tmp_path, longer)  # and resumed once more, at the same length
+    again = training(schedule=schedule, steps=length)
+    assert load_training(tmp_path, again) == []
+    after += rates(again)
+    assert len(before + after) == length
+    falling = (before + after)[2:]  # after the warm-up
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in itertools.pairwise(falling))
+    assert all(rate > 0 for rate in after)
+
+
+def test_minutes_after_a_finished_training_do_not_raise_the_rate(tmp_path):
+    stopped = training(steps=6)
+    fit(stopped)
+    last = stopped.optimizer.optimizers[0].param_groups[0]["lr"]
+    save_training(tmp_path, stopped)
+    longer = training(minutes=10.0)
+    (note,) = load_training(tmp_path, longer)
+    assert "the training of 6 steps, which was finished goes on to 10 minutes" in note
+    fit(longer, lambda progress: True)
+    assert 0 < longer.optimizer.optimizers[0].param_groups[0]["lr"] <= last
+
+
+@pytest.mark.parametrize("error", [RuntimeError("sizes do not match"), OwnCodeError("stopped"), MemoryError()])
+def test_whatever_stops_a_step_the_batch_is_read_again(error):
+    expected = losses(training())
+    run = training()
+
+    def stop(*arguments):
+        if run.step == 5:
+            raise error
+
+    hook = run.model.encoder.register_forward_pre_hook(stop)
+    with pytest.raises(type(error)):
+        fit(run)
+    hook.remove()
+    fit(run)
+    assert run.losses == expected

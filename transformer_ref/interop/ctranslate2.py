@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformer_ref.model.encoder import EncoderLayer
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +34,7 @@ def save_ctranslate2(model: Transformer, folder: str | Path, quantization: str |
     """
     import ctranslate2  # an extra of its own: the rest of the package does without
 
+    model = unwrapped(model)
     config = model.config
     if config.last_norm and not config.norm_first:
         raise ValueError("last_norm: expected False in a post-norm model for CTranslate2, got True")

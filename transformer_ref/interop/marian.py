@@ -18,6 +18,7 @@ from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 from transformer_ref.text.sentence_pieces import PieceTokenizer
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
@@ -132,6 +133,7 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
 
     Raises ValueError naming the field of the config that Marian does not have.
     """
+    model = unwrapped(model)
     folder, config = Path(folder), model.config
     for name, wanted in (
         ("norm_first", False),
@@ -168,6 +170,8 @@ def _our_config(theirs: dict[str, Any]) -> ModelConfig:
             f"activation_function: expected one of {', '.join(ACTIVATIONS)}, got {theirs['activation_function']!r}"
         )
     shared = theirs.get("share_encoder_decoder_embeddings", True)  # older folders do not say it and share
+    if not shared and "decoder_vocab_size" not in theirs:
+        raise ValueError("decoder_vocab_size: expected this field in config.json, since the tables differ, got none")
     return ModelConfig(
         source_vocabulary=theirs["vocab_size"],
         target_vocabulary=theirs["vocab_size"] if shared else theirs["decoder_vocab_size"],

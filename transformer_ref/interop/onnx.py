@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.model.transformer import Encoded, Transformer
+from transformer_ref.model_state import unwrapped
 
 ENCODER_FILE, DECODER_FILE = "encoder.onnx", "decoder.onnx"
 OPSET = 17
@@ -41,6 +42,7 @@ def save_onnx(model: Transformer, folder: str | Path) -> tuple[Path, Path]:
     encoder.onnx: source_ids -> memory, mask; decoder.onnx: target_ids, memory, mask -> logits.
     Raises ValueError when the model is in training mode, ModuleNotFoundError without the library `onnx`.
     """
+    model = unwrapped(model)
     if model.training:
         raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
     folder = Path(folder)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 from transformer_ref.own_code import OwnCodeError, OwnTransformer
 
 SAME = 1e-4  # of the largest logit: float32 sums in another order stay far below
@@ -61,6 +62,7 @@ def as_reference(model: OwnTransformer) -> Transformer:
 
     Raises OwnCodeError where a role is not found or the numbers differ, with what was seen.
     """
+    model = unwrapped(model)
     name = model.code.name
     source, target = random_ids(model.config)
     own = copy.deepcopy(model).cpu().eval()

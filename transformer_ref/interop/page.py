@@ -9,6 +9,7 @@ from typing import Any
 
 from transformer_ref import live_model
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 from transformer_ref.text.tokenizer import Tokenizer
 
 PARTS = Path(__file__).with_name("translator_page")
@@ -62,6 +63,7 @@ def save_page(
     notes: those of the checkpoint; facts: more to tell of the model, a name and a text each.
     Raises ValueError for tokenizers that differ or that the engine does not know, and for a model in training mode.
     """
+    model = unwrapped(model)
     if model.training:
         raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
     if source_tokenizer.to_json() != target_tokenizer.to_json():

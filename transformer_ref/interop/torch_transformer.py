@@ -13,6 +13,7 @@ from transformer_ref.config import ModelConfig
 from transformer_ref.model.encoder import EncoderLayer
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import unwrapped
 
 Pair = tuple[str, Tensor, Tensor]  # torch's name, our tensor, torch's
 
@@ -48,6 +49,7 @@ def load_torch_transformer(model: Transformer, theirs: nn.Transformer) -> None:
     Raises ValueError naming what differs: a size, a norm or its eps, the activation, a bias left out. A torch module
     made with `norm_first=False` ends in one norm more than the paper's; the model then needs `last_norm` in its config.
     """
+    model = unwrapped(model)
     for _, our, their in list(_pairs(model, theirs)):  # all are compared before one is moved
         our.copy_(their)
 
@@ -55,6 +57,7 @@ def load_torch_transformer(model: Transformer, theirs: nn.Transformer) -> None:
 @torch.no_grad()
 def save_torch_transformer(model: Transformer) -> nn.Transformer:
     """Return torch's module with copies of the weights of the model's stacks."""
+    model = unwrapped(model)
     weight = model.output.weight
     theirs = torch_transformer(model.config).to(weight.device, weight.dtype).train(model.training)
     for _, our, their in _pairs(model, theirs):

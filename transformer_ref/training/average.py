@@ -5,6 +5,8 @@ import copy
 import torch
 from torch import nn
 
+from transformer_ref.model_state import parameters_of, unwrapped
+
 
 class WeightAverage:
     """An exponential moving mean of a model's parameters.
@@ -15,20 +17,24 @@ class WeightAverage:
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
         self.updates = 0
-        self.means = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        self.means = {name: parameter.detach().clone() for name, parameter in parameters_of(model).items()}
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
         """Move the mean toward the model's weights."""
         self.updates += 1
         decay = min(self.decay, (self.updates + 1) / (self.updates + 10))
-        for name, parameter in model.named_parameters():
+        for name, parameter in parameters_of(model).items():
             self.means[name].lerp_(parameter, 1 - decay)
 
     @torch.no_grad()
     def of(self, model: nn.Module) -> nn.Module:
-        """Return a copy of the model whose weights are the mean; the model itself goes on training as it is."""
-        averaged = copy.deepcopy(model)
+        """Return a copy of the model whose weights are the mean; the model itself goes on training as it is.
+
+        Its buffers are those of the model. A compiled model's copy is not compiled, which would take longer than it is
+        worth.
+        """
+        averaged = copy.deepcopy(unwrapped(model))
         for name, parameter in averaged.named_parameters():
             parameter.copy_(self.means[name])
             parameter.grad = None

@@ -21,10 +21,11 @@ from torch import Tensor, nn
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.machine import kind_of_machine
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.model_state import buffers_of, parameters_of, plain_names, set_buffer, unwrapped
 from transformer_ref.notices import warn_user
 from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
-from transformer_ref.training.trainer import Training
+from transformer_ref.training.trainer import Training, schedule_progress, share_done
 
 CPU = torch.device("cpu")
 MAY_DIFFER = ("steps", "minutes", "accumulation", "validations", "patience", "muon_precision")  # when resumed
@@ -52,6 +53,7 @@ def save_checkpoint(
 
     notes: plain values to keep beside it, such as the corpus it was trained on.
     """
+    model = unwrapped(model)
     header = {
         "config": model.config.to_dict(),
         "notes": dict(notes),
@@ -60,7 +62,7 @@ def save_checkpoint(
     }
     if isinstance(model, OwnTransformer):
         header["code"] = {"name": Path(model.code.name).name, "text": model.code.text, "sha256": model.code.sha256}
-    return _write(Path(folder) / MODEL_FILE, _unshared(model), header)
+    return _write(Path(folder) / MODEL_FILE, _state(model), header)
 
 
 def load_checkpoint(
@@ -118,13 +120,14 @@ def _code(path: Path, kept: dict[str, str] | None, code: OwnCode | None, run_its
 
 def save_training(folder: str | Path, training: Training) -> Path:
     """Write all that `load_training` needs to go on exactly where this training stands."""
-    tensors = {f"model.{name}": tensor for name, tensor in _unshared(training.model).items()}
+    tensors = {f"model.{name}": tensor for name, tensor in _state(training.model).items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
     tensors["losses"] = torch.tensor(training.losses, dtype=torch.float64)
     header = {
         "config": training.config.to_dict(),
         "step": training.step,
         "seconds": training.seconds,
+        "schedule_from": training.schedule_from,
         "tokens": training.tokens,
         "validations": training.validations,
         "epoch": training.stream.epoch,
@@ -132,19 +135,22 @@ def save_training(folder: str | Path, training: Training) -> Path:
         "data_sha256": training.stream.sha256,
         "machine": _machine(training),
     }
-    if isinstance(training.model, OwnTransformer):
-        header["code_sha256"] = training.model.code.sha256
+    model = unwrapped(training.model)
+    if isinstance(model, OwnTransformer):
+        header["code_sha256"] = model.code.sha256
     if training.average:
         tensors |= {f"average.{name}": tensor for name, tensor in training.average.means.items()}
         header["average_updates"] = training.average.updates
     return _write(Path(folder) / TRAINING_FILE, tensors, header)
 
 
-def load_training(folder: str | Path, training: Training) -> None:
+def load_training(folder: str | Path, training: Training) -> list[str]:
     """Set a freshly built training to where the saved one stood; its length and the use of memory may differ.
 
     A precision "auto" becomes the saved one, except on another kind of machine, which chooses anew.
-
+    With another length, what is left of the schedule is stretched over what is left of the training. A learner's code
+    may have been edited, as long as its weights have the same names and shapes. Returns a sentence for each such
+    difference.
     Raises FileNotFoundError, or ValueError naming the field that does not fit, such as ids of another text: a tokenizer
     learned from it means other words by the same numbers.
     """
@@ -160,20 +166,55 @@ def load_training(folder: str | Path, training: Training) -> None:
                 saved[name] = "auto"
             training.config = dataclasses.replace(training.config, **{name: saved[name]})
     _expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
-    code = training.model.code.sha256 if isinstance(training.model, OwnTransformer) else "nothing"
-    _expect_equal(path, {"code_sha256": header.get("code_sha256", "nothing")}, {"code_sha256": code})
+    model = unwrapped(training.model)
+    own = isinstance(model, OwnTransformer)
+    code = header.get("code_sha256", "nothing")
+    _expect_equal(path, {"model": _whose(code != "nothing")}, {"model": _whose(own)})
     data = training.stream.sha256
     _expect_equal(path, {"data_sha256": header.get("data_sha256", data)}, {"data_sha256": data})  # old files have none
-    _load_weights(path, training.model, _part(tensors, "model."))
+    _load_weights(path, model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:
-        for name, mean in _part(tensors, "average.").items():
+        for name, mean in plain_names(_part(tensors, "average."), training.average.means).items():
             training.average.means[name].copy_(mean)
         training.average.updates = header["average_updates"]
     training.step, training.seconds, training.tokens = counts["step"], counts["seconds"], counts["tokens"]
     training.stream.epoch, training.stream.position = counts["epoch"], counts["position"]
     training.losses = tensors["losses"].tolist()
     training.validations = [(step, loss) for step, loss in counts["validations"]]
+    notes = _settle_schedule(training, header)
+    if own and code != model.code.sha256:
+        notes.append(
+            f"{model.code.name} has changed since this training was saved; its weights still fit, so it goes on"
+        )
+    return notes
+
+
+def _whose(own: bool) -> str:
+    return "one's own" if own else "the package's"
+
+
+def _settle_schedule(training: Training, header: Mapping[str, Any]) -> list[str]:
+    """Continue the saved schedule; return what to say where the training has another length now."""
+    config = training.config
+    before = dataclasses.replace(config, **{name: header["config"][name] for name in ("steps", "minutes")})
+    training.schedule_from = tuple(header.get("schedule_from", (0.0, 0.0)))
+    if (before.steps, before.minutes) == (config.steps, config.minutes) or training.step == 0:
+        return []
+    old = dataclasses.replace(training, config=before)
+    # the last step that was taken is never quite at the end, where a linear schedule would leave a rate of 0 for good
+    reached = min(schedule_progress(old), 1 - 1 / training.step)
+    training.schedule_from = share_done(training), reached
+    rate = training.rate(config, training.step + 1, reached)
+    finished = ", which was finished" if share_done(old) >= 1 else ""
+    return [
+        f"the training of {_length(before)}{finished} goes on to {_length(config)}: its rates go on from {rate:.2%} of "
+        "their peak and do not rise again; --from begins a new schedule with this model"
+    ]
+
+
+def _length(config: TrainingConfig) -> str:
+    return f"{config.steps:,} steps" if config.minutes is None else f"{config.minutes:g} minutes"
 
 
 def _machine(training: Training) -> str:
@@ -222,20 +263,27 @@ def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str
     return tensors, header
 
 
-def _unshared(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters, each once: tied tables are one parameter; buffers are computed, not learned."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+def _state(model: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters, each once, and the buffers that a model keeps as part of its state."""
+    buffers = {name: buffer.clone() for name, buffer in buffers_of(model).items()}  # they may share memory
+    return {name: parameter.detach() for name, parameter in parameters_of(model).items()} | buffers
 
 
 def _load_weights(path: Path, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    shapes = {name: tuple(tensor.shape) for name, tensor in _unshared(model).items()}
-    _expect_equal(path, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, shapes)
-    for name, tensor in tensors.items():
+    """Give the model the weights of a file, and the buffers that the file has."""
+    parameters, buffers = parameters_of(model), buffers_of(model)
+    tensors = plain_names(tensors, {*parameters, *buffers})
+    weights = {name: tensor for name, tensor in tensors.items() if name not in buffers}
+    shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+    _expect_equal(path, {name: tuple(tensor.shape) for name, tensor in weights.items()}, shapes)
+    for name, tensor in weights.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{name}: expected finite weights, got NaN or infinity in {path}")
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(tensors[name])
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+        for name in buffers.keys() & tensors.keys():
+            set_buffer(model, name, tensors[name])
 
 
 def _expect_equal(path: Path, got: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

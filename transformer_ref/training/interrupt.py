@@ -9,8 +9,8 @@ USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_D
 
 
 @contextmanager
-def interrupts_held_back() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C and SIGTERM back while the block lasts; calling what is yielded raises KeyboardInterrupt for them.
+def interrupts_held_back() -> Iterator[Callable[[], bool]]:
+    """Hold Ctrl-C and SIGTERM back while the block lasts; calling what is yielded says whether there was one.
 
     A second one is not held back. Where Python's usual handling is not in force (another thread, another handler),
     nothing is changed.
@@ -23,16 +23,15 @@ def interrupts_held_back() -> Iterator[Callable[[], None]]:
             raise KeyboardInterrupt
         pressed = True
 
-    def raise_if_pressed() -> None:
-        if pressed:
-            raise KeyboardInterrupt
+    def was_pressed() -> bool:
+        return pressed
 
     in_main = threading.current_thread() is threading.main_thread()
     ours = [number for number, usual in USUAL.items() if in_main and signal.getsignal(number) == usual]
     for number in ours:
         signal.signal(number, press)
     try:
-        yield raise_if_pressed
+        yield was_pressed
     finally:
         for number in ours:
             signal.signal(number, USUAL[number])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from transformer_ref.config import Precision, TrainingConfig
 from transformer_ref.faster import Muon
+from transformer_ref.model_state import unwrapped
 from transformer_ref.training.processes import ALONE, Processes
 
 HAS_MUON = hasattr(torch.optim, "Muon")  # torch 2.9 and later
@@ -112,6 +113,7 @@ def _adam(parameters: Iterable[Tensor], config: TrainingConfig) -> torch.optim.A
 
 def hidden_matrices(model: nn.Module) -> Iterator[Tensor]:
     """Yield the weights between hidden vectors: those of every linear layer but the output."""
+    model = unwrapped(model)  # or a compiled model's output layer would pass for a hidden one
     tables = {id(table) for name, table in model.named_parameters() if "embedding" in name}
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear) and name != "output" and id(module.weight) not in tables:

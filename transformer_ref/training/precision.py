@@ -10,6 +10,8 @@ import copy
 import torch
 from torch import nn
 
+from transformer_ref.model_state import buffers_of, set_buffer
+
 
 class BF16Copy:
     """A bf16 copy of a model, to run a step on.
@@ -21,6 +23,8 @@ class BF16Copy:
     def __init__(self, model: nn.Module) -> None:
         self._copy = copy.deepcopy(model).to(torch.bfloat16).train()
         self._pairs = list(zip(self._copy.parameters(), model.parameters(), strict=True))
+        self._model = model if buffers_of(model) else None  # the package's own model has no such buffers
+        self._buffers: dict[str, torch.Tensor] = {}  # as the copy had them before the step
 
     @torch.no_grad()
     def refreshed(self) -> nn.Module:
@@ -28,12 +32,27 @@ class BF16Copy:
         for parameter, trained in self._pairs:
             parameter.copy_(trained)
             parameter.grad = None
+        if self._model is not None:
+            for name, buffer in buffers_of(self._model).items():
+                self._buffers[name] = buffer.to(torch.bfloat16) if buffer.is_floating_point() else buffer.clone()
+                set_buffer(self._copy, name, self._buffers[name])
         return self._copy
 
+    @torch.no_grad()
     def hand_over_gradients(self) -> None:
-        """Add the copy's gradients to the model's, in fp32, and forget them here."""
+        """Add the copy's gradients to the model's, in fp32, and forget them here.
+
+        A buffer that the forward pass moved, such as a running mean, moves as far in the model.
+        """
         for parameter, trained in self._pairs:
             if parameter.grad is not None:
                 gradient = parameter.grad.to(trained.dtype)
                 trained.grad = gradient if trained.grad is None else trained.grad.add_(gradient)
                 parameter.grad = None
+        if self._model is not None:
+            moved, trained = buffers_of(self._copy), buffers_of(self._model)
+            for name, before in self._buffers.items():
+                if before.is_floating_point() and before.shape == moved[name].shape:
+                    trained[name].add_(moved[name].to(trained[name].dtype) - before.to(trained[name].dtype))
+                else:
+                    set_buffer(self._model, name, moved[name].to(trained[name].dtype))

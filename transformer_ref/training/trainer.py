@@ -56,6 +56,7 @@ class Training:
     average: WeightAverage | None = None
     processes: Processes = ALONE
     rate: Callable[[TrainingConfig, int, float], float] = rate_factor  # config, step, share done -> share of the peak
+    schedule_from: tuple[float, float] = (0.0, 0.0)  # share done and progress of the schedule at the last new length
     step: int = 0
     seconds: float = 0.0
     tokens: int = 0  # real target tokens read so far
@@ -108,10 +109,11 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
     gradients = Gradients(bf16_copy, training.config.accumulation, training.processes)
     batches = iter(training.stream)
-    with interrupts_held_back() as raise_if_interrupted:
+    with interrupts_held_back() as was_interrupted:
         while share_done(training) < 1:
             ended = on_step(_advance(training, batches, device, gradients))
-            raise_if_interrupted()
+            if training.processes.sum(float(was_interrupted()), device):  # a signal to one process ends all of them
+                raise KeyboardInterrupt
             if ended:
                 return
 
@@ -130,10 +132,10 @@ def _advance(training: Training, batches: Iterator[Batch], device: torch.device,
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:
         torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2**63)
-        training.optimizer.scale_rates(training.rate(config, training.step + 1, share_done(training)))
+        training.optimizer.scale_rates(training.rate(config, training.step + 1, schedule_progress(training)))
         batch = next(batches).to(device)
         result = train_step(training.model, batch, training.optimizer, training.loss, config.clip, gradients)
-    except (KeyboardInterrupt, TrainingError):
+    except BaseException:  # such as an error in a learner's code: the batch has not been learned from
         stream.epoch, stream.position = before
         raise
     if training.average:
@@ -163,6 +165,18 @@ def validation_loss(
         total += float(measure(logits, batch.target_labels, pad)) * real
         tokens += real
     return total / max(tokens, 1)
+
+
+def schedule_progress(training: Training) -> float:
+    """Return where the training stands in its schedule, from 0 to 1.
+
+    That is the share done, until a resumed training gets another length: then what is left of the schedule is
+    stretched over what is left of the training, so the rate goes on from where it was and never jumps.
+    """
+    share, progress = training.schedule_from
+    if share >= 1:
+        return progress
+    return progress + (1 - progress) * (share_done(training) - share) / (1 - share)
 
 
 def share_done(training: Training) -> float:
