@@ -50,6 +50,7 @@ from transformer_ref.translate import Translator, open_model
 from transformer_ref.visualization.curves import curves
 
 LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where so many lines are there
+LEFT = ("closed by peer", "gloo", "NCCL", "onnection")  # in torch's words for a process that cannot be reached
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
 
 
@@ -111,12 +112,11 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     if code:
         doubts = rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss)
         doubts += remarks(code, run.training.model.config)
-    if options.resume:
-        load_training(output, run.training)
+    notes = load_training(output, run.training) if options.resume else []
     watchers = []
     if processes.is_first:
         _say_what_is_coming(run, device)
-        for line in [*(_whose(run.notes) if code else []), *(f"look out: {doubt}" for doubt in doubts)]:
+        for line in [*(_whose(run.notes) if code else []), *(f"look out: {doubt}" for doubt in doubts), *notes]:
             _say(line)
         watchers = [ProgressLine(), *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
     try:
@@ -127,6 +127,11 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     except (TrainingError, OwnCodeError) as error:
         raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
     except RuntimeError as error:
+        if processes.count > 1 and any(word in str(error) for word in LEFT):
+            said = " ".join(str(error).split())[:200]
+            raise TrainingError(
+                f"processes: expected {processes.count} to train together, got one that left ({said})"
+            ) from error
         if code is None:
             raise
         raise TrainingError(f"{code.name}: a training step stopped with {type(error).__name__}: {error}") from error

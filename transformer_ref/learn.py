@@ -1,5 +1,6 @@
 """Two lists of sentences become a translator (chapter 12). The command `train` is this for the corpora it knows."""
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,8 @@ def learn(
     from the small recipe's, such as dict(d_model=64); settings: fields of `TrainingConfig`, such as steps=500 or
     minutes=2. start: a folder with a model to go on from, whose tokenizers and sizes it keeps, all but its dropout.
     overwrite: whether a model that the folder holds may be lost.
-    The last pairs, two in a hundred, are held back for validation. Raises TypeError or ValueError naming what does not
-    fit, and OSError for what cannot be read or written.
+    Two pairs in a hundred, drawn by the training's seed, are held back for validation. Raises TypeError or ValueError
+    naming what does not fit, and OSError for what cannot be read or written.
     """
     sources, targets = list_of_lines("sources", sources), list_of_lines("targets", targets)
     if len(sources) != len(targets) or len(sources) < 2:
@@ -65,7 +66,9 @@ def learn(
     recipe = varied(small, vocabulary=vocabulary, model=model)
     config = changed(SMALL_TRAINING, **fields_from(TrainingConfig, settings))
     held_back = min(max(int(HELD_BACK * len(sources)), 1), MOST_HELD_BACK)
-    parts = [Parallel(sources[part], targets[part]) for part in (slice(None, -held_back), slice(-held_back, None))]
+    drawn = set(random.Random(config.seed).sample(range(len(sources)), held_back))  # a list may be sorted
+    places = [[i for i in range(len(sources)) if (i in drawn) == validates] for validates in (False, True)]
+    parts = [Parallel([sources[i] for i in part], [targets[i] for i in part]) for part in places]
     where = choose_device(device)
     begin = None if start is None else open_model(start)
     run = prepare(CORPUS, *parts, languages, config, where, recipe, start=begin)

@@ -153,3 +153,24 @@ def test_a_training_that_starts_from_a_model_goes_on_where_that_one_was(learned,
         torch.testing.assert_close(weight, before[name], rtol=0, atol=1e-5)
     assert any(not weight.equal(before[name]) for name, weight in after.items())
     assert tuned.translate(ENGLISH[:12], beam=1) == ITALIAN[:12]
+
+
+def test_the_pairs_for_validation_are_drawn_and_not_the_last_ones(tmp_path, monkeypatch):
+    import transformer_ref.learn as module
+
+    seen = []
+
+    def prepare(corpus, train, validation, *rest, **named):
+        seen.append((train, validation))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "prepare", prepare)
+    numbers = [str(i) for i in range(1_000)]
+    for number, seed in enumerate((1, 1, 2)):
+        with pytest.raises(KeyboardInterrupt):
+            learn(numbers, numbers, tmp_path / str(number), seed=seed)
+    for train, validation in seen:
+        assert len(validation.source) == 20 and validation.source != numbers[-20:]
+        assert sorted([*train.source, *validation.source], key=int) == numbers and train.source == train.target
+        assert train.source == sorted(train.source, key=int)
+    assert seen[0] == seen[1] != seen[2]

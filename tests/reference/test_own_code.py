@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import warnings
 
 import pytest
 import torch
@@ -16,6 +15,7 @@ from transformer_ref.data.batching import Batch, token_batches
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.decoding.own_search import own_beam, own_greedy
+from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.interop.own_weights import as_reference
 from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.loss import MeanLoss
@@ -216,8 +216,15 @@ def test_a_training_s_card_says_whose_each_part_is_and_it_can_be_resumed(trained
     assert command_line.main([*command, "--steps", "4", "--resume"]) == 0
     (folder / "other.py").write_text(own_file(), "utf-8")
     other = [str(folder / "other.py") if each == str(folder / MINE) else each for each in command]
-    assert command_line.main([*other, "--steps", "5", "--resume"]) == 2
-    assert "code_sha256: expected" in capsys.readouterr().err
+    assert command_line.main([*other, "--steps", "5", "--resume"]) == 0
+    assert "other.py has changed since this training was saved; it goes on" in capsys.readouterr().err
+    (folder / "other.py").write_text(
+        own_file() + "\n\nclass Transformer(nn.Linear):\n    def __init__(self, cfg):\n        super().__init__(3, 4)\n"
+    )
+    assert command_line.main([*other, "--steps", "6", "--resume"]) == 2
+    package = [each for each in command if each not in ("--model", str(folder / MINE))]
+    capsys.readouterr()
+    assert command_line.main([*package, "--steps", "6", "--resume"]) == 2
 
 
 def test_a_checkpoint_keeps_the_code_and_runs_none_of_it_unless_it_is_asked_to(trained, capsys):
@@ -239,20 +246,76 @@ def test_a_checkpoint_keeps_the_code_and_runs_none_of_it_unless_it_is_asked_to(t
     assert "liveModelWeights" in (folder / "page.html").read_text("utf-8")
 
 
-def test_a_file_that_has_changed_since_is_used_with_a_warning(trained):
+def test_a_file_that_has_changed_since_is_used_with_a_warning(trained, capsys):
     folder, *_ = trained
     (folder / "newer.py").write_text(own_file() + "\n# a remark\n", "utf-8")
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        command = [
-            "translate",
-            "--checkpoint",
-            str(folder / "out"),
-            "--model",
-            str(folder / "newer.py"),
-            "--beam",
-            "1",
-            "a dog",
-        ]
-        assert command_line.main(command) == 0
-    assert any("has changed since" in str(each.message) for each in said)
+    command = ["translate", "--checkpoint", str(folder / "out"), "--model", str(folder / "newer.py"), "--beam", "1"]
+    assert command_line.main([*command, "a dog"]) == 0
+    assert "look out: model: " in (shown := capsys.readouterr().err) and "has changed since" in shown
+
+
+HINTS = {
+    "beams without bos": """
+def beam_search(step_fn, k, max_len, alpha, bos, eos):
+    return [([eos], -1.0), ([4, eos], -2.0)]
+""",
+    "a loss in float64": """
+def masked_ce(logits, labels, pad):
+    return torch.nn.functional.cross_entropy(logits.double().flatten(0, 1), labels.flatten(), ignore_index=pad)
+""",
+    "a row of bos alone": """
+def greedy_decode(model, src, max_len, bos, eos, pad):
+    return torch.full((len(src), 1), bos)
+""",
+    "a loss of no number": """
+def masked_ce(logits, labels, pad):
+    return logits
+""",
+}
+
+
+@pytest.mark.parametrize("part", HINTS.values(), ids=HINTS)
+def test_a_hint_never_stops_a_training(part):
+    said = remarks(code(own_file() + part), config())
+    assert all(isinstance(each, str) for each in said)
+    if "greedy_decode" in part:
+        assert "greedy_decode adds no token to bos" in said
+    if "double" in part:
+        assert not any("masked_ce" in each for each in said)
+
+
+def test_a_beam_search_without_bos_is_judged_by_its_scores():
+    part = """
+def beam_search(step_fn, k, max_len, alpha, bos, eos):
+    ids, total = [bos], 0.0
+    for token in (eos + 2, eos):
+        total += float(step_fn(torch.tensor([ids]))[0, token])
+        ids.append(token)
+    return [(ids[1:], total / DIVISOR)]
+"""
+    for divisor, wrong in (("2", False), ("1", True)):
+        said = remarks(code(own_file() + part.replace("DIVISOR", divisor)), config())
+        assert any(each.startswith("beam_search does not divide") for each in said) == wrong
+
+
+@pytest.mark.parametrize("length", [22, 23, 24])
+def test_the_rehearsal_reads_nothing_longer_than_the_model(length):
+    own = model()
+    source = torch.full((2, length), 5)
+    batch = Batch(source, torch.full((2, length), 4), torch.full((2, length), 6))
+    assert rehearse(own, batch, MeanLoss(0)) == []
+
+
+def test_a_learner_s_draws_leave_the_generators_of_a_gpu_alone(monkeypatch):
+    def reseeded(seed):
+        raise AssertionError("reseeds the GPU")
+
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", reseeded)
+    packs = own_packer(
+        code(
+            own_file() + "\n\ndef token_batches(lengths, most):\n"
+            "    return [[i] for i in torch.randperm(len(lengths)).tolist()]\n"
+        )
+    )
+    assert packs([3, 4, 5, 6], 20) == packs([3, 4, 5, 6], 20)
+    new_own_model(code(), config(), seed=3)

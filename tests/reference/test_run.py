@@ -1,5 +1,7 @@
 """A corpus becomes a checkpoint, and whatever cuts that off leaves a training that can go on."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -7,7 +9,8 @@ from safetensors.torch import load_file
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.training import run as run_module
-from transformer_ref.training.checkpoint import TRAINING_FILE
+from transformer_ref.training.checkpoint import TRAINING_FILE, load_training
+from transformer_ref.training.processes import Processes
 from transformer_ref.training.run import prepare, save_model, train
 from transformer_ref.training.trainer import Progress
 
@@ -65,3 +68,58 @@ def test_a_validation_that_is_cut_off_saves_the_weights_that_were_learned(tmp_pa
     assert all(saved[f"model.{name}"].equal(each) for name, each in learned.items())
     means = run.training.average.means
     assert any(not saved[f"model.{name}"].equal(mean) for name, mean in means.items())
+
+
+def test_a_validation_needs_no_more_memory_than_a_step(monkeypatch):
+    run = begun()
+    whole = [batch.source.shape for batch in run.validation.one_epoch()]
+    loss = run_module.validation_loss(run.training.model, run.validation.one_epoch(), 0)
+    for accumulation, count, logits in ((1, 1, 2**26), (3, 1, 2**26), (2, 2, 2**26), (1, 1, 300)):
+        monkeypatch.setattr(run_module, "MOST_LOGITS", logits)
+        run.training.config = replace(run.training.config, accumulation=accumulation)
+        run.training.processes = Processes(0, count)
+        pieces = list(run_module._pieces(run))
+        rows = -(-max(shape[0] for shape in whole) // (accumulation * count))
+        assert max(len(piece.source) for piece in pieces) <= rows
+        assert all(
+            len(piece.source) == 1 or piece.target_labels.numel() * run.target_tokenizer.size <= logits + 300
+            for piece in pieces
+        )
+        assert sum(len(piece.source) for piece in pieces) == sum(shape[0] for shape in whole)
+        in_pieces = run_module.validation_loss(run.training.model, pieces, 0)
+        assert in_pieces == pytest.approx(loss, rel=1e-5)
+
+
+def test_early_stopping_remembers_over_a_resume_what_was_best(tmp_path, monkeypatch):
+    scores = iter([3.0, 2.0, 2.5, 2.6, 2.7, 1.0, 1.0])
+    monkeypatch.setattr(run_module, "validation_loss", lambda *given: next(scores))
+
+    def begin(steps):
+        config = TrainingConfig(steps=steps, warm_up=1, validations=8, patience=3)
+        return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
+
+    first = begin(8)
+    with pytest.raises(KeyboardInterrupt):
+        train(first, tmp_path, [Stop(after=3)])
+    best = (tmp_path / "model.safetensors").read_bytes()  # of step 2
+    second = begin(8)
+    load_training(tmp_path, second.training)
+    train(second, tmp_path, [])
+    assert second.training.step == 5 and [loss for _, loss in second.training.validations] == [3.0, 2.0, 2.5, 2.6, 2.7]
+    assert (tmp_path / "model.safetensors").read_bytes() == best
+    third = begin(8)
+    load_training(tmp_path, third.training)
+    train(third, tmp_path, [])  # it has ended: no step more
+    assert third.training.step == 5 and (tmp_path / "model.safetensors").read_bytes() == best
+
+
+class Stop:
+    def __init__(self, after):
+        self.after = after
+
+    def __call__(self, progress):
+        pass
+
+    def validated(self, progress, loss):
+        if progress.step == self.after:
+            raise KeyboardInterrupt

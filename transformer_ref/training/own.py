@@ -34,7 +34,7 @@ def own_settings(config: TrainingConfig, code: OwnCode) -> TrainingConfig:
 def new_own_model(code: OwnCode, config: ModelConfig, seed: int) -> OwnTransformer:
     """Return the learner's model with first weights drawn as the package draws its own (see `draw_weights`)."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # of the CPU: a GPU's own goes on undisturbed
         model = OwnTransformer(code, config)
         draw_weights(model, config)
     return model
@@ -132,7 +132,7 @@ def own_packer(code: OwnCode | None) -> Callable[..., list[list[int]]]:
         state = random.getstate()
         with code.called(f"token_batches({len(lengths)} lengths, {max_tokens})"), torch.random.fork_rng(devices=[]):
             random.seed(len(lengths))  # whatever it draws: a resumed training gets the batches of an uninterrupted one
-            torch.manual_seed(len(lengths))
+            torch.default_generator.manual_seed(len(lengths))  # of the CPU: a GPU's own goes on undisturbed
             made = [[int(i) for i in batch] for batch in own([int(lengths[i]) for i in order], max_tokens)]
         random.setstate(state)
         _expect_each_once(code, made, len(order))
@@ -193,6 +193,9 @@ def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
     """What a model does that lowers the loss and spoils the translations, or makes a sentence depend on its batch."""
     model.eval()
     source, target = batch.source[:4], batch.target_input[:4]
+    room = model.config.max_length - source.shape[1]
+    if room < 1 and source.shape[1] > 1:  # the pads below need a position
+        source, room = source[:, :-1], 1
     said, doubts = model(source, target), []
     half = target.shape[1] // 2
     if half:
@@ -200,7 +203,7 @@ def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
         other[:, half:] = model.config.bos
         if (model(source, other) - said)[:, :half].abs().max() > MOVED:
             doubts.append("the decoder sees later words of the answer: the loss will fall and no translation be right")
-    padded = torch.cat([source, torch.full_like(source[:, :2], model.config.pad)], dim=1)
+    padded = torch.cat([source, torch.full_like(source[:, : min(room, 2)], model.config.pad)], dim=1)
     real = target != model.config.pad
     if (model(padded, target) - said)[real].abs().max() > MOVED:
         doubts.append("padding changes what it says: a sentence is translated otherwise alone than in a batch")

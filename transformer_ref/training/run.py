@@ -1,16 +1,17 @@
 """A corpus becomes a checkpoint: what `python -m transformer_ref train` does."""
 
 import dataclasses
+import math
 import tempfile
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import torch
 
 from transformer_ref.config import ModelConfig, TrainingConfig
-from transformer_ref.data.batching import BatchStream
+from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.faster import TrainingLoss, accelerate
 from transformer_ref.model.transformer import Transformer
@@ -33,6 +34,7 @@ from transformer_ref.training.processes import ALONE, Processes
 from transformer_ref.training.recipes import RECIPES, Recipe
 from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
 
+MOST_LOGITS = 2**26  # in a batch of the validation: 256 MB
 FIRST_SAVE, SECONDS_BETWEEN_SAVES = 5.0, 120.0  # after 5, 10, 20, 40, 80, 160 seconds and then every two minutes
 
 
@@ -132,7 +134,8 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
         return config.patience > 0 and _validations_since_best(training) >= config.patience
 
     try:
-        fit(training, after_step)
+        if not (config.patience and _validations_since_best(training) >= config.patience):  # as in one that ended so
+            fit(training, after_step)
     finally:
         if not (config.patience and training.validations):  # else the best one lies there already
             save_model(run, output)
@@ -221,11 +224,20 @@ def _stream(
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
     training = run.training
     of_loss = training.loss.pad, training.loss.cross_entropy
-    loss = validation_loss(_to_be_judged(training), run.validation.one_epoch(), *of_loss)
+    loss = validation_loss(_to_be_judged(training), _pieces(run), *of_loss)
     loss = training.processes.of_first(loss, next(training.model.parameters()).device)
     training.validations.append((progress.step, loss))
     for watcher in watchers:
         watcher.validated(progress, loss)
+
+
+def _pieces(run: Run) -> Iterator[Batch]:
+    """Yield the validation data in batches that need no more memory than a step, and few logits at once."""
+    training, vocabulary = run.training, run.target_tokenizer.size
+    of_a_step = training.config.accumulation * training.processes.count
+    for batch in run.validation.one_epoch():
+        pieces = max(of_a_step, math.ceil(batch.target_labels.numel() * vocabulary / MOST_LOGITS))
+        yield from (batch.rows(first, pieces) for first in range(min(pieces, len(batch.source))))
 
 
 def _validations_since_best(training: Training) -> int:
