@@ -22,6 +22,8 @@ from transformer_ref.benchmark.result import RESULT_FILE, read
 from transformer_ref.benchmark.tables import full_table
 from transformer_ref.config import DecodingConfig
 from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.parallel_text import Parallel, ParallelFiles
+from transformer_ref.data.prepared import Store
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
 from transformer_ref.faster import freed_memory_kept
@@ -41,7 +43,7 @@ from transformer_ref.training.gradients import NO_MEMORY
 from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import LinesDone, ProgressLine, clock
-from transformer_ref.training.recipes import RECIPES, Recipe, load_split, varied
+from transformer_ref.training.recipes import RECIPES, Recipe, find_split, load_split, varied
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
@@ -50,6 +52,7 @@ from transformer_ref.translate import Translator, open_model
 from transformer_ref.visualization.curves import curves
 
 LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where so many lines are there
+LARGE = 32_000_000  # bytes of a corpus from which on it is prepared on the disk
 LEFT = ("closed by peer", "gloo", "NCCL", "onnection")  # in torch's words for a process that cannot be reached
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
 
@@ -103,11 +106,12 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     if not (options.resume or options.overwrite):
         processes.first_alone(lambda: _expect_nothing_to_lose(output))
     recipe, start = _recipe(recipe, options, device)
-    lines = processes.first_alone(
-        lambda: [load_split(options.corpus, split, *languages, options.data_dir) for split in ("train", "validation")]
-    )
+    lines = processes.first_alone(lambda: [_split(options, split, languages) for split in ("train", "validation")])
     expect_writable(output)
-    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code)
+    counting = LinesDone("pairs prepared")
+    store = Store(options.cache_dir or output / "prepared", report=counting.add)
+    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code, store)
+    counting.end()
     doubts = []
     if code:
         doubts = rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss)
@@ -143,6 +147,14 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             f"its story in {output / PAGE_FILE}\n"
             f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."'
         )
+
+
+def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) -> Parallel | ParallelFiles:
+    """Return the lines of a split, or, of a large one and where a cache is named, its files, to be prepared there."""
+    files = find_split(options.corpus, split, *languages, options.data_dir)
+    if files and (options.cache_dir or files.size() > LARGE):
+        return files
+    return load_split(options.corpus, split, *languages, options.data_dir)
 
 
 def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -> tuple[Recipe, Checkpoint | None]:
@@ -206,7 +218,7 @@ def run_translate(options: argparse.Namespace) -> None:
     if not options.sentences and sys.stdin.isatty():
         _say("one sentence per line; Ctrl-D ends")
     alone = not (options.sentences or sys.stdin.isatty() or sys.stdout.isatty())
-    progress = LinesDone() if options.progress or (alone and sys.stderr.isatty()) else None
+    progress = LinesDone("lines") if options.progress or (alone and sys.stderr.isatty()) else None
     most = LINES_AT_ONCE * options.batch_size
     number = 0  # of lines that have been answered
     for lines in [options.sentences] if options.sentences else chunks_of_lines(sys.stdin, most):

@@ -99,6 +99,13 @@ def _add_training(commands, functions: Mapping[str, Callable]) -> None:
         metavar="DIR",
         help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read",
     )
+    training.add_argument(
+        "--cache-dir",
+        metavar="DIR",
+        type=Path,
+        help="where a corpus of files is prepared, once for all processes and later runs (default: prepared/ in the "
+        "output folder, for files of more than 32 MB; smaller ones are kept in memory)",
+    )
     training.add_argument("--source", metavar="LANGUAGE", help="the language to read (default: en)")
     training.add_argument(
         "--target", metavar="LANGUAGE", help="the language to write (default: de, or it for the built-in corpus)"

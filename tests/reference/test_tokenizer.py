@@ -36,6 +36,24 @@ def test_subwords_know_every_text(text):
     assert subword_tokenizer.decode(subword_tokenizer.encode(text)) == single_spaced(text)
 
 
+chunks = st.sampled_from(["don't", "12ab", "_x_", "--a's", "'tis", "\u0301e", "e\u0301", "…", "\u3000", "a", "\x1f"])
+
+
+@given(any_text | st.lists(chunks).map(" ".join) | st.lists(chunks).map("".join))
+def test_cutting_at_white_space_first_gives_the_library_s_ids_of_the_whole_line(text):
+    library = subword_tokenizer._library_tokenizer.encode(" ".join(text.split())).ids
+    expected = [] if is_blank(text) else [id + len(SPECIAL_TOKENS) for id in library]
+    assert subword_tokenizer.encode(text) == expected == subword_tokenizer.encode(text)  # kept from the first time
+
+
+@both
+def test_what_a_tokenizer_keeps_of_words_is_bounded(tokenizer, monkeypatch):
+    monkeypatch.setattr("transformer_ref.text.tokenizer.MOST_KNOWN", 3)
+    line = "uno due tre quattro cinque uno"
+    assert tokenizer.encode(line) == tokenizer_from_json(tokenizer.to_json()).encode(line)
+    assert len(tokenizer._known) <= 3
+
+
 @both
 @given(text=any_text)
 def test_no_text_spells_a_special_token_other_than_unk(tokenizer, text):

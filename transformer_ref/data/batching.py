@@ -58,6 +58,14 @@ def token_batches(lengths: Sequence[int], max_tokens: int, generator: torch.Gene
     return [batches[place] for place in _shuffled(len(batches), generator)]
 
 
+def _longer_lengths(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[int]:
+    """Return the tokens of the longer side of each pair, with the eos that follows."""
+    known = [getattr(side, "lengths", None) for side in (sources, targets)]
+    if all(isinstance(lengths, Tensor) for lengths in known):  # mapped from a file: none is read for its length
+        return torch.maximum(*known).add(1).tolist()
+    return [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+
+
 def _shuffled(count: int, generator: torch.Generator) -> list[int]:
     return torch.randperm(count, generator=generator).tolist()
 
@@ -90,10 +98,7 @@ class BatchStream:
         self.pad, self.bos, self.eos, self.seed = pad, bos, eos, seed
         self.epoch, self.position = 0, 0
         self._pack, self._shift = pack, shift
-        self._lengths = [
-            max(len(source), len(target)) + 1  # eos follows
-            for source, target in zip(sources, targets, strict=True)
-        ]
+        self._lengths = _longer_lengths(sources, targets)
 
     def __iter__(self) -> Iterator[Batch]:
         while True:

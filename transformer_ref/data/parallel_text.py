@@ -6,6 +6,7 @@
 import gzip
 import hashlib
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,52 @@ class Parallel(NamedTuple):
         return digest.hexdigest()
 
 
+class ParallelFiles(NamedTuple):
+    """Two text files, plain or with .gz, that have not been read yet."""
+
+    source: Path
+    target: Path
+
+    def load(self) -> Parallel:
+        """Return all lines. Raises ValueError as `load_parallel` does."""
+        sides = Parallel(*(list(_lines(path)) for path in self))
+        if len(sides.source) != len(sides.target):
+            split, _, source = self.source.name.removesuffix(".gz").rpartition(".")
+            target = self.target.name.removesuffix(".gz").rpartition(".")[2]
+            raise ValueError(
+                f"{split}: expected as many lines in {source} as in {target}, "
+                f"got {len(sides.source)} and {len(sides.target)}"
+            )
+        return sides
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield line and translation, without keeping them. Raises ValueError where one side ends before the other."""
+        return zip(*(_lines(path) for path in self), strict=True)
+
+    def sha256(self) -> str:
+        """Return a fingerprint of the files as they are on the disk, in hexadecimal; fast, whatever they hold."""
+        digest = hashlib.sha256()
+        for path in self:
+            with open(path, "rb") as file:
+                while data := file.read(2**22):
+                    digest.update(data)
+            digest.update(b"\0" + str(path.stat().st_size).encode() + path.suffix.encode())
+        return digest.hexdigest()
+
+    def lines_sha256(self) -> str:
+        """Return what `Parallel.sha256` returns, without keeping the lines."""
+        digest = hashlib.sha256()
+        for path in self:
+            for number, line in enumerate(_lines(path)):
+                digest.update(("\n" if number else "").encode() + line.encode())
+            digest.update(b"\0")
+        return digest.hexdigest()
+
+    def size(self) -> int:
+        """Return the bytes of both files."""
+        return sum(path.stat().st_size for path in self)
+
+
 def load_parallel(folder: str | Path, split: str, source: str, target: str) -> Parallel:
     """Return the lines of a split in two languages, stripped of the white space around them.
 
@@ -31,14 +78,13 @@ def load_parallel(folder: str | Path, split: str, source: str, target: str) -> P
     Raises FileNotFoundError naming what is missing, ValueError for a file that is cut off or no UTF-8 text, for
     sides of different length, and for a language that is to be translated into itself.
     """
+    return find_parallel(folder, split, source, target).load()
+
+
+def find_parallel(folder: str | Path, split: str, source: str, target: str) -> ParallelFiles:
+    """Return the files that `load_parallel` reads. Raises FileNotFoundError, and ValueError for one language."""
     expect_two_languages(source, target)
-    sides = Parallel(*(_lines(Path(folder), f"{split}.{language}") for language in (source, target)))
-    if len(sides.source) != len(sides.target):
-        raise ValueError(
-            f"{split}: expected as many lines in {source} as in {target}, "
-            f"got {len(sides.source)} and {len(sides.target)}"
-        )
-    return sides
+    return ParallelFiles(*(_existing(Path(folder), f"{split}.{language}") for language in (source, target)))
 
 
 def expect_two_languages(source: str, target: str) -> None:
@@ -47,14 +93,19 @@ def expect_two_languages(source: str, target: str) -> None:
         raise ValueError(f'target: expected another language than the source, got "{target}" for both')
 
 
-def _lines(folder: Path, name: str) -> list[str]:
+def _existing(folder: Path, name: str) -> Path:
     path = next((folder / each for each in (name, f"{name}.gz") if (folder / each).is_file()), None)
     if path is None:
         raise FileNotFoundError(f"data: expected the file {name} or {name}.gz in {folder}, got neither")
+    return path
+
+
+def _lines(path: Path) -> Iterator[str]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="\n") as file:  # some begin with a byte order mark
-            return [line.strip() for line in file]
+            for line in file:
+                yield line.strip()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"data: expected a whole gzip file, got {path} ({error})") from error
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ doing without.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from transformer_ref.text.sentence_pieces import PieceTokenizer
 from transformer_ref.text.vocabulary import Vocabulary
 
 NFC = "NFC"
+MOST_KNOWN = 2**19  # chunks of text whose ids a tokenizer keeps, some 100 MB
 JOINER = "\uffed"  # a small black square, which stands where two neighbors had no space between them
 
 
@@ -58,6 +59,7 @@ class WordTokenizer:
         if normalization not in (None, NFC):
             raise ValueError(f'normalization: expected "{NFC}" or None, got {normalization!r}')
         self.vocabulary, self.normalization = vocabulary, normalization
+        self._known: dict[str, list[int]] = {}
 
     @classmethod
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
@@ -79,10 +81,12 @@ class WordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
-        if is_blank(text):
-            return []
+        text = composed(text) if self.normalization else text
+        return _joined(text.replace(JOINER, " "), self._known, self._ids_of)
+
+    def _ids_of(self, chunk: str) -> list[int]:
         pieces: list[str] = []
-        for word in _words(composed(text) if self.normalization else text):
+        for word in _words(chunk):
             pieces += [word] if word in self.vocabulary else _spelled(word)
         return self.vocabulary.encode(pieces)
 
@@ -110,6 +114,7 @@ class SubwordTokenizer:
 
     def __init__(self, library_tokenizer: tokenizers.Tokenizer) -> None:
         self._library_tokenizer = library_tokenizer
+        self._known: dict[str, list[int]] = {}
 
     @classmethod
     def learn(cls, lines: Iterable[str], size: int) -> "SubwordTokenizer":
@@ -138,9 +143,10 @@ class SubwordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
         expect_text("text", text)
-        if is_blank(text):
-            return []
-        return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(single_spaced(text)).ids]
+        return _joined(text, self._known, self._ids_of)
+
+    def _ids_of(self, chunk: str) -> list[int]:
+        return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(chunk).ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the line, up to the first EOS and without special tokens."""
@@ -169,6 +175,24 @@ def tokenizer_from_json(text: str) -> Tokenizer:
     if description["kind"] == "pieces":
         return PieceTokenizer(tokenizers.Tokenizer.from_str(json.dumps(description["library"])), description["ids"])
     raise ValueError(f'kind: expected "word", "subword" or "pieces", got "{description["kind"]}"')
+
+
+def _joined(text: str, known: dict[str, list[int]], ids_of: Callable[[str], list[int]]) -> list[int]:
+    """Return the ids of a text's chunks between white space, one after another; a blank text has none.
+
+    known: ids of chunks that were met before, which are most of them: no token of ours reaches over white space.
+    """
+    if is_blank(text):
+        return []
+    ids: list[int] = []
+    for chunk in text.split():
+        found = known.get(chunk)
+        if found is None:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            found = known[chunk] = ids_of(chunk)
+        ids += found
+    return ids
 
 
 def _words(text: str) -> list[str]:

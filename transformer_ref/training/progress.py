@@ -56,16 +56,26 @@ class ProgressLine:
 
 
 class LinesDone:
-    """Called with the number of lines that are answered; keeps one line of stderr up to date, or writes a log."""
+    """Called with the number of lines that are done; keeps one line of stderr up to date, or writes a log.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    what: the word for what is counted, such as "lines".
+    """
+
+    def __init__(self, what: str, stream: TextIO | None = None) -> None:
+        self._what = what
         self._stream = stream or sys.stderr
         self._start = self._written = time.monotonic()
         self._last = ""
+        self._count = 0
+
+    def add(self, more: int) -> None:
+        """Count so many more."""
+        self._count += more
+        self(self._count)
 
     def __call__(self, lines: int) -> None:
         now = time.monotonic()
-        self._last = f"{lines:,} lines  {lines / max(now - self._start, 1e-3):,.1f} lines/s"
+        self._last = f"{lines:,} {self._what}  {lines / max(now - self._start, 1e-3):,.1f} a second"
         if self._stream.isatty():
             self._stream.write(f"\r{self._last}\x1b[K")
             self._stream.flush()

@@ -7,7 +7,7 @@ from typing import Any
 from transformer_ref.config import ModelConfig, TrainingConfig, fields_from
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.multi30k import load_multi30k
-from transformer_ref.data.parallel_text import Parallel, load_parallel
+from transformer_ref.data.parallel_text import Parallel, ParallelFiles, find_parallel
 from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer
 
 SIZES = {  # Vaswani et al. 2017, table 3; the big model's dropout is that of English-German
@@ -46,9 +46,19 @@ class Recipe:
     where: str = ""
 
 
+@dataclass(frozen=True)
+class Subwords:
+    """What learns a tokenizer of so many ids."""
+
+    size: int
+
+    def __call__(self, lines: list[str]) -> Tokenizer:
+        return SubwordTokenizer.learn(lines, self.size)
+
+
 def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
     """Return what learns a tokenizer of that many ids."""
-    return lambda lines: SubwordTokenizer.learn(lines, size)
+    return Subwords(size)
 
 
 def varied(
@@ -165,9 +175,23 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
         raise ValueError(f'split: expected one of {", ".join(recipe.splits)}, got "{split}"')
     if corpus == "multi30k":
         return load_multi30k(recipe.splits[split], source, target, folder)
+    return _files(recipe, split, source, target, folder).load()
+
+
+def find_split(corpus: str, split: str, source: str, target: str, folder: str | None = None) -> ParallelFiles | None:
+    """Return the files of a split that is two files in a folder, None for a corpus that is made or downloaded.
+
+    Raises as `load_split` does, as far as that can be known without reading.
+    """
+    if corpus in ("grammar", "multi30k"):
+        return None
+    return _files(RECIPES[corpus], split, source, target, folder)
+
+
+def _files(recipe: Recipe, split: str, source: str, target: str, folder: str | None) -> ParallelFiles:
     if not folder:
         raise ValueError(f"data: expected a folder by --data-dir, got none{recipe.where}")
-    return load_parallel(folder, recipe.splits[split], source, target)
+    return find_parallel(folder, recipe.splits[split], source, target)
 
 
 def _built_in(split: str, source: str, target: str) -> Parallel:

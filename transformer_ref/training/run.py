@@ -12,7 +12,8 @@ import torch
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
-from transformer_ref.data.parallel_text import Parallel
+from transformer_ref.data.parallel_text import Parallel, ParallelFiles
+from transformer_ref.data.prepared import Store, prepared, prepared_tokenizer
 from transformer_ref.faster import TrainingLoss, accelerate
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.own_code import OwnCode
@@ -61,8 +62,8 @@ class Run(NamedTuple):
 
 def prepare(
     corpus: str,
-    train: Parallel,
-    validation: Parallel,
+    train: Parallel | ParallelFiles,
+    validation: Parallel | ParallelFiles,
     languages: tuple[str, str],
     config: TrainingConfig,
     device: torch.device,
@@ -70,6 +71,7 @@ def prepare(
     processes: Processes = ALONE,
     start: Checkpoint | None = None,
     code: OwnCode | None = None,
+    store: Store | None = None,
 ) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
 
@@ -77,6 +79,7 @@ def prepare(
     config: the recipe's, perhaps changed; processes: those that train together.
     start: a model to go on from, with its tokenizers and sizes, in place of a new one; dropout is still the recipe's.
     code: a learner's own, whose Transformer is trained with the loss, schedule and batches that it has.
+    store: where splits that are files are prepared, once for all processes and for later runs; needed for those.
     Raises ValueError for a split that holds no pair to learn from, OwnCodeError for code that cannot be trained.
     """
     recipe = recipe or RECIPES[corpus]
@@ -84,7 +87,7 @@ def prepare(
         tokenizers = start.source_tokenizer, start.target_tokenizer
         model_config = dataclasses.replace(start.model.config, dropout=recipe.model["dropout"])
     else:
-        tokenizers = (recipe.learn_tokenizer([*train.source, *train.target]),) * 2
+        tokenizers = (_tokenizer(train, recipe, store, processes),) * 2
         model_config = ModelConfig(tokenizers[0].size, tokenizers[1].size, **recipe.model)
     if code:
         model = new_own_model(code, model_config, config.seed).to(device)
@@ -95,7 +98,7 @@ def prepare(
     model = accelerate(model)
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
-        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, code)
+        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, code, processes, store)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
     optimizer = build_optimizer(model, config, processes, own_hidden_matrices if code else None)
     smoothing = model_config.pad, config.label_smoothing
@@ -191,9 +194,19 @@ def _stream(
     model: ModelConfig,
     config: TrainingConfig,
     code: OwnCode | None,
+    processes: Processes,
+    store: Store | None,
 ) -> tuple[BatchStream, dict[str, Any]]:
     """Return the pairs that can be learned from, and how many there were of which kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
+    special, own = (model.pad, model.bos, model.eos), (own_packer(code), own_shift(code))
+    if isinstance(lines, ParallelFiles):
+        found = processes.first_alone(lambda: prepared(lines, tokenizers, longest, _expect_store(store)))
+        _expect_pairs(split, longest, len(found.sources), len(found.sources) + found.empty + found.too_long)
+        data = dict(pairs=len(found.sources), empty=found.empty, too_long=found.too_long, longest=longest)
+        stream = BatchStream(found.sources, found.targets, config.tokens_per_batch, *special, config.seed, *own)
+        stream.sha256 = found.sha256
+        return stream, data | {"sha256": found.lines_sha256}
     sources, targets, empty = [], [], 0
     for pair in zip(lines.source, lines.target, strict=True):
         source, target = (
@@ -204,11 +217,7 @@ def _stream(
         if source and target and max(len(source), len(target)) <= longest:
             sources.append(source)
             targets.append(target)
-    if not sources:
-        raise ValueError(
-            f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among "
-            f"{len(lines.source):,}"
-        )
+    _expect_pairs(split, longest, len(sources), len(lines.source))
     data = dict(
         pairs=len(sources),
         empty=empty,
@@ -216,9 +225,28 @@ def _stream(
         longest=longest,
         sha256=lines.sha256(),
     )
-    special = model.pad, model.bos, model.eos
-    own = own_packer(code), own_shift(code)
     return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed, *own), data
+
+
+def _expect_pairs(split: str, longest: int, pairs: int, lines: int) -> None:
+    if not pairs:
+        raise ValueError(
+            f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among {lines:,}"
+        )
+
+
+def _expect_store(store: Store | None) -> Store:
+    if store is None:
+        raise ValueError("store: expected a folder in which files are prepared, got none")
+    return store
+
+
+def _tokenizer(train: Parallel | ParallelFiles, recipe: Recipe, store: Store | None, processes: Processes) -> Tokenizer:
+    """Return the tokenizer of both sides, as the recipe learns it from the training pairs."""
+    if isinstance(train, ParallelFiles):
+        store = _expect_store(store)
+        return processes.first_alone(lambda: prepared_tokenizer(train, recipe.learn_tokenizer, store))
+    return recipe.learn_tokenizer([*train.source, *train.target])
 
 
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
