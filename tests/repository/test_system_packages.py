@@ -28,16 +28,17 @@ class Machine:
         program.chmod(0o755)
 
     def set_up(self) -> str:
-        """Runs the script; returns what it printed. It succeeds on every machine."""
+        """Runs the script; returns what a person sees of it. It succeeds on every machine."""
         environment = {"PATH": str(self.programs), "HOME": str(self.log.parent), "PYTHON": sys.executable}
         result = subprocess.run(
             [str(self.programs / "bash"), ".ci/system-packages"],
             cwd=self.root,
             env=environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
         )
-        assert result.returncode == 0, result.stderr
+        assert result.returncode == 0, result.stdout
         return result.stdout
 
     def asked_of_apt(self) -> str:
@@ -85,6 +86,20 @@ def test_a_machine_that_has_everything_is_left_alone(machine) -> None:
     made.add("chromium")
     assert made.set_up() == ""
     assert made.asked_of_apt() == ""
+
+
+def test_apt_s_warnings_are_not_shown_where_it_succeeds(machine) -> None:
+    made = machine(0)
+    made.add("apt-get", 'echo "debconf: delaying package configuration" >&2')
+    assert "apt:" in (printed := made.set_up())
+    assert "debconf" not in printed
+
+
+def test_an_apt_that_fails_says_why(machine) -> None:
+    made = machine(0)
+    made.add("apt-get", 'echo "debconf: a warning" >&2; echo "E: no space left" >&2; exit 100')
+    assert "apt could not install them: E: no space left" in (printed := made.set_up())
+    assert "debconf" not in printed
 
 
 def test_an_apt_that_fails_does_not_stop_the_setup(machine) -> None:
