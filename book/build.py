@@ -5,24 +5,32 @@
     python book/build.py --clean    from nothing
     python book/build.py --zip      and then the site and all exercises as build/attention-by-hand.zip
     python book/build.py --pdf      and then all chapters as build/attention-by-hand.pdf, by Chromium
+    python book/build.py --jobs 1   run the cells of one page at a time (default: one for each core, at most 4)
 
-A warning is an error: a broken link, a missing picture, an unknown citation, a cell that fails.
+A warning is an error: a broken link, a missing picture, an unknown citation, a cell that fails. What the builder prints
+goes to build/book.log; its progress, warnings and errors are shown.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from progress import clock, say
 from publish import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
 EXECUTED = BUILD / "book" / "_build" / "executed"  # cells that one builder has executed, the other only reads
+MOST_JOBS = 4  # unless more are asked for: each kernel takes half a gigabyte of memory
 STRICT = ["-n", "-W", "--keep-going"]
 PACKAGES, STAMP = ("transformer_ref", "autograder"), BUILD / "made-of.txt"
 
@@ -95,6 +103,60 @@ def quiet_kernel() -> Path:
     return folder
 
 
+class Output:
+    """What a builder prints: all of it goes to a file, and progress, warnings and errors are shown."""
+
+    PROGRESS = re.compile(r"(reading|writing) \w+\.\.\. \[ *(\d+)%\]")
+    SHOWN = re.compile(r"\b(warning|error|exception|traceback)\b", re.IGNORECASE)
+    COLOR = re.compile(r"\x1b\[[0-9;]*m")
+    STEP = 25  # percent from one line of progress to the next
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._doing, self._shown, self._began = "", 0, 0.0
+
+    def follow(self, stream: Iterable[str]) -> None:
+        """Read to the end."""
+        with self._log.open("w", encoding="utf-8") as file:
+            for colored in stream:
+                line = self.COLOR.sub("", colored)
+                file.write(line)
+                if step := self.PROGRESS.search(line):
+                    self._progress(step[1], int(step[2]))
+                elif self.SHOWN.search(line):
+                    print(line.rstrip(), flush=True)
+
+    def _progress(self, doing: str, percent: int) -> None:
+        if doing != self._doing:
+            self._doing, self._shown, self._began = doing, 0, time.monotonic()
+        if percent >= self._shown + self.STEP:
+            self._shown = percent
+            left = (time.monotonic() - self._began) / percent * (100 - percent)
+            say(f"{doing} pages: {percent} %, about {clock(left)} left")
+
+
+def build(command: list[str], environment: Mapping[str, str], log: Path) -> int:
+    """Run a builder and return its exit status; where it fails, the end of what it printed is shown."""
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+    ) as builder:
+        try:
+            Output(log).follow(builder.stdout)
+        except BaseException:
+            builder.terminate()
+            raise
+    if builder.returncode:
+        print("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[-30:]), file=sys.stderr)
+        print(f"The book was not built. All that the builder said: {log.relative_to(ROOT)}", file=sys.stderr)
+    return builder.returncode
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Build, publish into build/, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -102,7 +164,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--zip", action="store_true", help="and then the site and all exercises as one file")
     parser.add_argument("--pdf", action="store_true", help="and then all chapters as one file to print")
     parser.add_argument("--clean", action="store_true", help="forget earlier builds and executed cells")
+    parser.add_argument("--jobs", type=int, help="pages to run at a time (default: one for each core, at most 4)")
     options = parser.parse_args(arguments)
+    if options.jobs is not None and options.jobs < 1:
+        parser.error(f"--jobs: expected 1 or more, got {options.jobs}")
     work = BUILD / ("book-plain" if options.plain else "book")
     site = BUILD / ("site-plain" if options.plain else "site")
     if options.clean:
@@ -113,10 +178,19 @@ def main(arguments: list[str] | None = None) -> int:
             shutil.rmtree(each, ignore_errors=True)
         BUILD.mkdir(exist_ok=True)
         STAMP.write_text(made_of(), encoding="utf-8")
+    os.environ.update(OMP_NUM_THREADS="1", JUPYTER_PATH=str(quiet_kernel()))
+    from execute import cores, execute  # after these settings, which Jupyter reads when it is imported
+
+    sys.path.append(str(BOOK / "extension"))
+    from self_contained import code_digest
+
+    if failed := execute(EXECUTED / code_digest(), options.jobs or min(cores(), MOST_JOBS)):
+        print(f"The book was not built: cells of {', '.join(failed)} failed.", file=sys.stderr)
+        return 1
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "JUPYTER_PATH": str(quiet_kernel())}
-    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
+    status = build(command, os.environ, BUILD / f"{work.name}.log")
     if status == 0:
+        say("publishing: one style sheet for all pages, and no file that no page needs")
         publish(work / "_build" / "html", site)
         print(f"The book is in {site.relative_to(ROOT)}/index.html")
         if options.zip or options.pdf:
@@ -130,5 +204,14 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
+def stop(number: int, frame: object) -> None:
+    """End as Ctrl-C does, with everything that was started."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("Interrupted. Pages whose cells have run are kept.")

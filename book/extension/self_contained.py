@@ -11,11 +11,13 @@
 
 import hashlib
 import shutil
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
 import myst_nb.core.render
 from docutils import nodes
+from myst_nb.core.execute.cache import NotebookClientCache
 from repository import public_repository
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -33,6 +35,7 @@ FOLDS = {  # what MyST-NB writes on a fold, and what is to stand there
     "Show code cell content": "The code, and what it prints",
     "Hide code cell content": "The code, and what it prints",
 }
+START_CLIENT = NotebookClientCache.start_client  # MyST-NB's own, before `setup` replaces it
 log = logging.getLogger(__name__)
 
 
@@ -112,14 +115,18 @@ def digest_of(paths: list[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
+def code_digest() -> str:
+    """Return a digest of the code that cells import, which names the cache of executed cells."""
+    recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
+    reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
+    return digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
+
+
 def notice_changes(app: Sphinx, config) -> None:
     """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write, and a
     changed extension pages to read anew."""
-    recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
-    reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
-    code = digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
     executed = Path(config.nb_execution_cache_path or Path(app.outdir).parent / "executed")
-    config.nb_execution_cache_path = str(executed / code)
+    config.nb_execution_cache_path = str(executed / code_digest())
     assets = [*(ROOT / "book" / "assets").rglob("*"), *(ROOT / "transformer_ref" / "pretrained").iterdir()]
     config.course_assets = digest_of([path for path in assets if path.is_file()])
     config.course_extension = digest_of([*(ROOT / "book" / "extension").glob("*.py")])
@@ -140,6 +147,21 @@ def join_streams(outputs: list) -> list:
             output = streams[output["name"]] = output.copy()
         joined.append(output)
     return joined
+
+
+def with_outputs(start_client: Callable) -> Callable:
+    """Return MyST-NB's way to start a page from the cache, with the outputs in the notebook that readers download too.
+
+    MyST-NB shows the outputs of a copy, and writes the notebook that it began with.
+    """
+
+    def start(client: NotebookClientCache) -> None:
+        page = client.notebook
+        start_client(client)
+        if client.notebook is not page:
+            page.update(client.notebook)
+
+    return start
 
 
 def name_folds(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
@@ -178,6 +200,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("exercise-row", ExerciseRow)
     app.add_directive("course-road", CourseRoad)
     myst_nb.core.render.coalesce_streams = join_streams
+    NotebookClientCache.start_client = with_outputs(START_CLIENT)
     app.add_config_value("course_assets", "", "html")
     app.add_config_value("course_extension", "", "env")
     app.connect("config-inited", notice_changes, priority=900)

@@ -212,6 +212,10 @@ def test_the_exercise_notebook_and_the_executed_page_can_be_downloaded(book, cha
     assert {f"_notebooks/{notebook}", f"_notebooks/{chapter}.ipynb"} <= set(links)
     for link in links:
         assert json.loads((book.site / link).read_text(encoding="utf-8"))["nbformat"] == 4
+    executed = json.loads((book.site / "_notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in executed if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    assert any(cell["outputs"] for cell in code)
     exercise = ROOT / "exercises" / chapter / notebook
     assert (book.site / "_notebooks" / notebook).read_bytes() == exercise.read_bytes()
 
