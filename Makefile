@@ -26,14 +26,15 @@ READY := $(VENV)/.ready
 STEP ?=
 # $(SAY)'words' prints them after STEP, in one argument.
 SAY := @echo '$(STEP)'
-STEP_MAKE := @$(MAKE) --no-print-directory
+# How many pages of the book are run at a time; empty: one for each core, four at most.
+JOBS ?=
 
 FOLDERS := autograder book exercises solutions tests transformer_ref
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ipynb_checkpoints/*' -not -name '.*' 2>/dev/null)
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course course-book course-class sample-class translator learn serve style quick test test-oldest bench clean
+.PHONY: help setup site release course course-site course-release course-sample-class course-translator sample-class translator learn serve style quick test test-oldest bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -97,9 +98,9 @@ build/.exercises: FORCE
 	  cmp -s $$new $@ && rm $$new || mv $$new $@
 
 build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book) build/.exercises $(PACKAGE)
-	$(SAY)'building the book (about 2 minutes the first time) ...'
+	$(SAY)'building the book ...'
 	@mkdir -p build
-	@$(PYTHON_HERE) book/build.py --zip
+	@$(PYTHON_HERE) book/build.py --zip $(if $(JOBS),--jobs $(JOBS))
 	@touch $@
 
 release: build/.release
@@ -113,43 +114,63 @@ build/.release: $(READY) $(call files,solutions own) $(GRADER) $(PACKAGE)
 
 # --- the course: everything, end to end ------------------------------------------------------------------------------
 
-# Two lanes, each with one processor's work: the book and the exercises write into a log, the class and the training are seen.
+# Two steps at a time, each on one half of the cores. The longest begin first, so that both halves are busy to the end.
+# Each line of output begins with its step. A make that runs in parallel already brings its own number of jobs.
+BESIDE := translator site release sample-class
+MADE := $(READY) build/site/index.html build/.release build/sample_class/grades.csv build/translator/.trained
+HALF = $$(( ($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1) / 2 ))
+
 course:
-	$(STEP_MAKE) STEP='[1/6] ' setup
-	@$(MAKE) --no-print-directory -j 2 course-book course-class
-	@printf '%s\n' '[6/6] done. Open:' \
+	@mkdir -p build; date +%s >build/.course
+	@$(MAKE) --no-print-directory STEP='[1/6] ' setup
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(HALF)} PYTHONUNBUFFERED=1 \
+	  $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j 2) JOBS=$(HALF) $(BESIDE:%=course-%)
+	@$(MAKE) --no-print-directory build/site/index.html
+	@took=$$(( $$(date +%s) - $$(cat build/.course) )); \
+	  if [ -n "$$(find $(MADE) -newer build/.course 2>/dev/null)" ]; then echo "[6/6] done in $$((took / 60)) min $$((took % 60)) s. Open:"; \
+	  else echo '[6/6] nothing has changed since the last run: everything is there. Open:'; fi
+	@printf '%s\n' \
 	  '  build/site/index.html                     the book' \
 	  '  build/sample_class/classroom/feedback     what the sample class reads about its answers' \
 	  '  build/sample_class/classroom/dashboard    what its teacher reads' \
 	  '  make serve                                the book and JupyterLab, live'
 
-course-book:
-	@echo '[2/6] [3/6] the book and the exercises, beside the next two steps; what they say: build/course.log'
-	@mkdir -p build; { $(MAKE) --no-print-directory STEP='[2/6] ' site && \
-	  if [ -z "$$(git status --porcelain exercises 2>&1)" ]; then $(MAKE) --no-print-directory STEP='[3/6] ' release; \
-	  else echo '[3/6] exercises/ holds changes of yours and stays as it is (make release writes it anew)'; fi; \
-	  } >build/course.log 2>&1 || { tail -n 40 build/course.log; exit 1; }
-	@sed -n 's/^\(\[[23]\/6\] the .*\)/\1/p; /^\[3\/6\] exercises/p' build/course.log
+# $(call step,2/6,TARGET): a target whose lines all begin with the number of its step.
+step = +@set -o pipefail; $(MAKE) --no-print-directory STEP='[$(1)] ' $(2) 2>&1 | while IFS= read -r line; do \
+  case "$$line" in '[$(1)]'*) printf '%s\n' "$$line";; *) printf '[$(1)] %s\n' "$$line";; esac; done
 
-course-class:
-	$(STEP_MAKE) STEP='[4/6] ' sample-class
-	$(STEP_MAKE) STEP='[5/6] ' translator
+course-site:
+	$(call step,2/6,site)
+
+# A learner may be working in exercises/: what git reports as changed there is not written over.
+KEEP_EXERCISES := @echo '[3/6] exercises/ holds changes of yours and stays as it is (make release writes it anew)'
+
+course-release:
+	$(if $(shell git status --porcelain exercises 2>&1),$(KEEP_EXERCISES),$(call step,3/6,release))
+
+course-sample-class:
+	$(call step,4/6,sample-class)
+
+course-translator:
+	$(call step,5/6,translator)
 
 sample-class: build/sample_class/grades.csv
 	$(SAY)'the sample class: build/sample_class/grades.csv, feedback in build/sample_class/classroom/feedback'
 
 build/sample_class/grades.csv: $(READY) nbgrader_config.py $(call files,solutions) build/.exercises $(GRADER) $(PACKAGE)
-	$(SAY)'grading a sample class of eight with nbgrader (about 2 minutes) ...'
+	$(SAY)'grading a sample class of eight with nbgrader ...'
 	@$(PYTHON_HERE) -m autograder.prepare.sample_class build/sample_class
 	@touch $@
 
-translator: build/translator/.trained
-	@$(PYTHON_HERE) -m transformer_ref translate --checkpoint build/translator $(SENTENCES) > build/translator/italian.txt
+translator: build/translator/italian.txt
 	$(SAY)'the translator: build/translator. Three sentences:'
-	@printf '%s\n' $(SENTENCES) | paste -d '|' - build/translator/italian.txt | sed 's/^/  /; s/|/  ->  /'
+	@printf '%s\n' $(SENTENCES) | paste -d '|' - $< | sed 's/^/  /; s/|/  ->  /'
+
+build/translator/italian.txt: build/translator/.trained
+	@$(PYTHON_HERE) -m transformer_ref translate --checkpoint build/translator $(SENTENCES) >$@
 
 build/translator/.trained: $(READY) $(PACKAGE)
-	$(SAY)'training an English-Italian translator (about a minute) ...'
+	$(SAY)'training an English-Italian translator ...'
 	@[ ! -e $@ ] || rm -rf build/translator
 	@$(PYTHON_HERE) -m transformer_ref train --output build/translator \
 	  $$([ -e build/translator/training.safetensors ] && echo --resume || echo --overwrite)

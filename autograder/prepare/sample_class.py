@@ -10,8 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -23,6 +25,24 @@ from autograder.sandbox import backends
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = catalogue.find_assignment("05_self_attention")
 FIRST_NAMES = "Ada Bruno Chiara Davide Elena Franco Giulia Hugo".split()  # what they hand in is their last name
+DASHBOARD = "python -m autograder dashboard"
+
+
+class Step(NamedTuple):
+    """A step of grading the class. work: about how many seconds it takes; the time left is estimated from it."""
+
+    what: str
+    command: str
+    work: float
+
+
+STEPS = (
+    Step("releasing the exercises", f"nbgrader generate_assignment {ASSIGNMENT.id}", 3),
+    Step("grading eight submissions", f"nbgrader autograde {ASSIGNMENT.id}", 12),
+    Step("writing their feedback", f"nbgrader generate_feedback {ASSIGNMENT.id}", 5),
+    Step("exporting the grades", "nbgrader export --to grades.csv", 2),
+    Step("writing the teacher's page", DASHBOARD, 1),
+)
 RAISING = {"attend": "def attend(W, V):\n    return weights @ V\n"}  # a name that does not exist
 
 
@@ -139,22 +159,29 @@ def main(folder: Path) -> int:
     trust_where_nothing_isolates()
     write_course(folder)
     enroll(folder)
-    steps = {
-        "releasing the exercises": ("generate_assignment", ASSIGNMENT.id),
-        "grading eight submissions": ("autograde", ASSIGNMENT.id),
-        "writing their feedback": ("generate_feedback", ASSIGNMENT.id),
-        "exporting the grades": ("export", "--to", "grades.csv"),
-    }
-    for what, arguments in steps.items():
-        print(f"  {what}: nbgrader {' '.join(arguments)}", flush=True)
-        done = nbgrader(folder, *arguments)
-        if done.returncode:
-            print(done.stdout, file=sys.stderr)
-            return done.returncode
-    print("  writing the teacher's page: python -m autograder dashboard", flush=True)
+    done, whole, began = 0, sum(step.work for step in STEPS), time.monotonic()
+    for number, step in enumerate(STEPS, 1):
+        left = f", about {(time.monotonic() - began) / done * (whole - done):.0f} s left" if done else ""
+        print(f"  {number} of {len(STEPS)}, {step.what}: {step.command}{left}", flush=True)
+        code = _write_dashboard(folder) if step.command == DASHBOARD else _run(folder, step)
+        if code:
+            return code
+        done += step.work
+    _print_table(folder)
+    return 0
+
+
+def _run(folder: Path, step: Step) -> int:
+    """Run nbgrader's command; returns its exit code. What it said of a failure is printed."""
+    finished = nbgrader(folder, *step.command.split()[1:])
+    if finished.returncode:
+        print(finished.stdout, file=sys.stderr)
+    return finished.returncode
+
+
+def _write_dashboard(folder: Path) -> int:
     page = dashboard.page(results.read_class(folder, ASSIGNMENT), address_of_book(folder))
     pages.write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
-    _print_table(folder)
     return 0
 
 

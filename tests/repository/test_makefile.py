@@ -100,6 +100,97 @@ def test_an_exercise_written_anew_with_the_same_content_builds_no_book(root: Pat
     assert stamp.stat().st_mtime_ns > before
 
 
+FAKE = """#!/bin/bash
+echo "$@" >> commands.txt
+case "$*" in
+  *.py*|*"-m transformer_ref train"*|*release*|*sample_class*) echo "  a line of $*"; echo "and a warning" >&2;;
+esac
+case "$*" in
+  book/build.py*) mkdir -p build/site; touch build/site/index.html;;
+  "-m autograder release") [ ! -e edited ] || { sleep 0.5; echo '{}' > exercises/a/c.ipynb; }
+    [ ! -e broken ] || { echo "the solution of attend is wrong"; exit 2; };;
+  "-m autograder.prepare.sample_class"*) mkdir -p build/sample_class; touch build/sample_class/grades.csv;;
+  "-m transformer_ref train"*) mkdir -p build/translator;;
+  "-m transformer_ref translate"*) printf 'uno\\ndue\\ntre\\n';;
+esac
+"""
+STEPS = {
+    "1": "the environment is ready",
+    "2": "a line of book/build.py --zip --jobs",
+    "3": "a line of -m autograder release",
+    "4": "a line of -m autograder.prepare.sample_class build/sample_class",
+    "5": "I closed the windows.  ->  uno",
+    "6": "done in",
+}
+
+
+@pytest.fixture
+def course(root: Path, tmp_path: Path) -> Path:
+    """A folder, with a blank in its path, in which every command of the course takes no time."""
+    folder = tmp_path / "my course"
+    folder.mkdir()
+    built(root, folder)
+    shutil.rmtree(folder / "build")
+    shutil.copy(root / "nbgrader_config.py", folder)
+    (folder / ".venv" / "bin" / "python").write_text(FAKE)
+    (folder / ".venv" / "bin" / "python").chmod(0o755)
+    (folder / ".gitignore").write_text("build\n.venv\ncommands.txt\nbroken\nedited\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *command], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [[], ["-j4"], ["-kj3"]])
+def test_the_course_says_of_each_line_which_step_it_is_of_and_warns_of_nothing(course: Path, jobs: list[str]) -> None:
+    done = make(course, *jobs, "course")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    end = next(number for number, line in enumerate(lines) if line.startswith("[6/6]"))
+    assert all(re.match(r"\[[1-6]/6\] ", line) for line in lines[:end])
+    for step, words in STEPS.items():
+        assert any(line.startswith(f"[{step}/6] ") and words in line for line in lines), (step, lines)
+    assert [line for line in lines if "jobserver" in line or " -j" in line] == []
+
+
+def test_a_second_run_of_the_course_finds_everything_done_and_says_so(course: Path) -> None:
+    make(course, "course")
+    (course / "commands.txt").unlink()
+    done = make(course, "course")
+    assert done.returncode == 0 and not (course / "commands.txt").exists()
+    assert "[6/6] nothing has changed since the last run" in done.stdout
+    assert "I closed the windows.  ->  uno" in done.stdout
+
+
+def test_a_step_of_the_course_that_fails_says_why_and_the_next_run_does_what_is_left(course: Path) -> None:
+    (course / "broken").touch()
+    done = make(course, "course")
+    assert done.returncode != 0 and "[6/6]" not in done.stdout
+    assert "[3/6] the solution of attend is wrong" in done.stdout
+    (course / "broken").unlink()
+    (course / "commands.txt").unlink()
+    done = make(course, "-k", "course")
+    assert done.returncode == 0 and "[6/6] done in" in done.stdout
+    assert "-m autograder release" in (course / "commands.txt").read_text().splitlines()
+
+
+def test_the_course_does_not_write_over_exercises_that_somebody_changed(course: Path) -> None:
+    (course / "exercises" / "a" / "b.ipynb").write_text('{"cells": [1]}')
+    done = make(course, "course")
+    assert done.returncode == 0
+    assert "[3/6] exercises/ holds changes of yours and stays as it is" in done.stdout
+    assert "release" not in (course / "commands.txt").read_text()
+
+
+def test_a_book_whose_exercises_were_released_meanwhile_is_built_again(course: Path) -> None:
+    (course / "edited").touch()
+    make(course, "course")
+    assert (course / "exercises" / "a" / "c.ipynb").exists()
+    (course / "commands.txt").unlink()
+    make(course, "site")
+    assert not (course / "commands.txt").exists()
+
+
 @pytest.mark.parametrize(
     ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGHUP, True), (signal.SIGINT, True)]
 )
