@@ -72,7 +72,7 @@ $(TORCH): $(VENV)/.created requirements.txt .ci/install.py
 	@touch $@
 
 $(VENV)/.requirements: $(TORCH) requirements.txt
-	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages (about a minute) ..."
+	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages ..."
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
 	  $(INSTALL) -r requirements.txt; \
 	else \

@@ -14,13 +14,15 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 SECONDS_TO_REACH_IT = 5
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+# How uv's lines begin that say what it has done, of minutes in all; the others are warnings and a line a package.
+PROGRESS = [[word] for word in ("Resolved", "Downloading", "Building", "Prepared", "Installed", "Bytecode")]
 SETTING = re.compile(r"(?:global|install|:env:)\.(index-url|extra-index-url|find-links|no-index)=(['\"])(.*)\2")
 
 
@@ -67,8 +69,24 @@ def by_uv(what: Sequence[str], settings: dict[str, list[str]]) -> bool:
     pinned = re.search(r"^uv==\S+", LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if pinned is None or subprocess.run([*PIP, "install", "-q", pinned.group()], capture_output=True).returncode:
         return False
-    uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", sys.executable, "--compile-bytecode"]
-    return not subprocess.run([*uv, *as_uv_options(settings), *what]).returncode
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--compile-bytecode"]
+    command, plain = [*uv, *as_uv_options(settings), *what], {**os.environ, "NO_COLOR": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=plain) as installing:
+        others = show_progress(installing.stderr)
+    if installing.returncode:
+        print("".join(others), end="", file=sys.stderr)
+    return not installing.returncode
+
+
+def show_progress(lines: Iterable[str]) -> list[str]:
+    """Show how far uv is, as it says so; return its other lines, which matter only if it fails."""
+    others = []
+    for line in lines:
+        if line.split(maxsplit=1)[:1] in PROGRESS:
+            print(f"  {line.strip()}", flush=True)
+        else:
+            others.append(line)
+    return others
 
 
 def main(what: Sequence[str]) -> int:

@@ -103,3 +103,18 @@ def test_where_uv_cannot_be_had_pip_installs_all_of_it(install, monkeypatch):
     assert ran[-1][-3:] == ["--index-url", "https://small.example", "torch==2.13.0"]
     assert install.main(["-r", "requirements.txt"]) == 0
     assert "https://small.example" not in ran[-1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_while_uv_installs_its_progress_is_shown_and_the_rest_only_if_it_fails(install, monkeypatch, capsys, fails):
+    progress = ["Resolved 2 packages in 1s", "Downloading torch (178.0MiB)", "Bytecode compiled 364 files in 1s"]
+    others = ["warning: Failed to hardlink files", " + attrs==26.1.0"]
+    said = "\n".join([progress[0], others[0], *progress[1:], others[1]])
+    program = f"import sys; print({said!r}, file=sys.stderr); sys.exit({int(fails)})"
+    popen = subprocess.Popen
+    monkeypatch.setattr(install.subprocess, "Popen", lambda _, **how: popen([sys.executable, "-c", program], **how))
+    monkeypatch.setattr(install.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0))
+    assert install.by_uv(["torch"], {}) is not fails
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [f"  {line}" for line in progress]
+    assert shown.err.splitlines() == (others if fails else [])
