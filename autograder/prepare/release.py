@@ -1,8 +1,10 @@
-"""From solutions/ to exercises/, once it is proven that the solutions earn everything and the blanks nothing."""
+"""From solutions/ to exercises/, once every solution has earned everything and every blank nothing.
+
+What has not changed since its last check is not checked again (see `check_cache`).
+"""
 
 import argparse
-import subprocess
-import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,51 +13,90 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation
-from autograder.prepare import entry_words, hand_out
+from autograder.prepare import check_cache, entry_words, hand_out
+from autograder.prepare.check_cache import CheckCache
+from autograder.prepare.generated import Generated
 from autograder.prepare.trial import Trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="only these (default: all)")
+    parser.add_argument("--check", action="store_true", help="check also what has not changed since its last check")
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Release what the command line names."""
-    return release(chosen.assignments)
+    return release(chosen.assignments, check=chosen.check)
 
 
-def release(ids: Sequence[str], root: Path | None = None) -> int:
-    """Release the assignments (all by default) by nbgrader's own command; returns the exit code.
+def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -> int:
+    """Release the assignments (all by default) as nbgrader does; returns the exit code.
 
-    What states other points than the catalogue is put right first. Raises CourseError when checks or hints are not the
-    catalogue's, a solution earns less than everything, a blank more than nothing, or a notebook cannot be told what its
-    checks ask (see `HandOut`).
+    Points and hints in solutions/ that differ from the catalogue's are corrected first.
+    check: whether to check also what has not changed since its last check.
+    Raises CourseError when a solution earns less than everything, a blank more than nothing, a solution's notebook
+    lacks a check, or it cannot be told what its checks ask (see `HandOut`).
     """
     root = root or course.find_root()
-    for assignment in _chosen(ids):
-        for cell in entry_words.refresh(root, assignment):
-            print(f"{assignment.id}: put right: the cell {cell}", flush=True)
-        for change in points.write_course(root, assignment):
-            print(f"{assignment.id}: put right: {change}", flush=True)
-        points.refuse_cells(root, assignment)
-        hand_out.refuse(root, assignment)
-        print(f"{assignment.id}: checking that the solutions earn everything ...", flush=True)
-        with Trials(trust=True) as trials:  # solutions are a teacher's own
-            code = _checked_release(trials, root, assignment)
-        if code:
-            return code
+    chosen, cache = _chosen(ids), CheckCache(root)
+    reasons = {assignment.id: _prepared(root, assignment, cache, check) for assignment in chosen}
+    to_check = sum(map(bool, reasons.values()))
+    if to_check < len(chosen):
         print(
-            f"{assignment.id}: released to {course.notebook_path(root, 'exercises', assignment).relative_to(root)}",
-            flush=True,
+            f"unchanged since the last check: {_count(len(chosen) - to_check)} (--check checks them again)", flush=True
         )
+    checked, began = 0, time.monotonic()
+    with Generated(root) as generated:
+        for assignment in chosen:
+            why = reasons[assignment.id]
+            if why:
+                left = (time.monotonic() - began) / checked * (to_check - checked) if checked else None
+                print(
+                    f"{assignment.id}: checking its solutions and blanks, {checked + 1} of {to_check}"
+                    f"{'' if left is None else f', about {_clock(left)} left'} ({why})",
+                    flush=True,
+                )
+            if not _release(root, assignment, cache, generated, bool(why)):
+                return 1
+            checked += bool(why)
+    print(f"released to exercises/: {_count(len(chosen))}", flush=True)
     for trouble in [] if ids else catalogue.troubles():
         raise course.CourseError(trouble)
     return 0
 
 
-def _checked_release(trials: Trials, root: Path, assignment: Assignment) -> int:
-    """Release between a look at the solutions and one at the blanks; returns nbgrader's exit code."""
+def _prepared(root: Path, assignment: Assignment, cache: CheckCache, check: bool) -> str:
+    """Write the catalogue's words and points into the solution; returns why to check the assignment, or ""."""
+    for cell in entry_words.refresh(root, assignment):
+        print(f"{assignment.id}: corrected the cell {cell}", flush=True)
+    for change in points.write_course(root, assignment):
+        print(f"{assignment.id}: corrected {change}", flush=True)
+    points.refuse_cells(root, assignment)
+    hand_out.refuse(root, assignment)
+    return "--check" if check else cache.reason(assignment, check_cache.inputs(root, assignment))
+
+
+def _release(root: Path, assignment: Assignment, cache: CheckCache, generated: Generated, check: bool) -> bool:
+    """Release one assignment, after checks of its solutions and its blanks; returns whether nbgrader could.
+
+    check: whether to check the solutions; the blanks are checked too where they are not those of the last check.
+    """
+    inputs = check_cache.inputs(root, assignment)
+    with Trials(trust=True) as trials:  # solutions are a teacher's own
+        if check:
+            _check_solutions(trials, root, assignment)
+        if not generated.write(assignment):
+            return False
+        inputs[check_cache.BLANKS] = check_cache.digest_folder(root / generated.step / assignment.id)
+        if check or cache.reason(assignment, inputs):
+            _check_blanks(trials, root, assignment, generated.step)
+            cache.store(assignment, inputs)
+    generated.install(assignment)
+    return True
+
+
+def _check_solutions(trials: Trials, root: Path, assignment: Assignment) -> None:
     for exercise, verdict in _judged_cells(trials, root, "solutions", assignment):
         if exercise.trained:
             continue  # it needs minutes of training: grading the solution's whole notebook shows what it earns
@@ -63,20 +104,18 @@ def _checked_release(trials: Trials, root: Path, assignment: Assignment) -> int:
             raise course.CourseError(
                 f"{assignment.id}: the solution of {exercise.id} does not earn everything.\n{explanation(verdict)}"
             )
-    command, environment = course.nbgrader_command("generate_assignment", assignment.id, "--log-level=WARN")
-    done = subprocess.run(command, cwd=root, env=environment, stderr=subprocess.PIPE, text=True, check=False)
-    code, said = done.returncode, done.stderr.splitlines(keepends=True)
-    sys.stderr.writelines(line for line in said if "Removing existing assignment" not in line)  # that is what we asked
-    for exercise, verdict in () if code else _judged_cells(trials, root, "exercises", assignment):
+
+
+def _check_blanks(trials: Trials, root: Path, assignment: Assignment, step: str) -> None:
+    for exercise, verdict in _judged_cells(trials, root, step, assignment):
         if verdict.points:
             raise course.CourseError(
                 f"{assignment.id}: the blank of {exercise.id} earns {verdict.points:g} points instead of none."
             )
-    return code
 
 
 def _judged_cells(trials: Trials, root: Path, step: str, assignment: Assignment) -> Iterator[tuple[Exercise, Verdict]]:
-    """The verdict on each answer cell of the assignment's notebook in solutions/ or exercises/."""
+    """The verdict on each answer cell of the assignment's notebook in a folder of the course, such as solutions/."""
     answers = answer_cells(root, step, assignment)
     for exercise in assignment.exercises:
         set_up = course.set_up_cells(root, assignment, exercise, step)
@@ -84,6 +123,15 @@ def _judged_cells(trials: Trials, root: Path, step: str, assignment: Assignment)
             exercise,
             trials.judge(exercise, set_up, answers[exercise.id], f"{exercise.id}.py", course.secret(root)),
         )
+
+
+def _count(assignments: int) -> str:
+    return f"{assignments} assignment{'' if assignments == 1 else 's'}"
+
+
+def _clock(seconds: float) -> str:
+    """75 as "1:15"."""
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
 
 
 def answer_cells(root: Path, step: str, assignment: Assignment) -> dict[str, str]:

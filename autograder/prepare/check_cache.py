@@ -1,0 +1,107 @@
+"""What `release` has checked: it checks an assignment again when anything that decides the outcome has changed.
+
+The record is in build/, so a fresh clone checks everything once, and `make clean` forgets it.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+import autograder
+import transformer_ref
+from autograder import course
+from autograder.catalogue import chapters, own
+from autograder.catalogue.exercise import Assignment
+
+FILE = Path("build", "checked.json")
+GRADER, REFERENCE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
+SOURCES = (".py", ".json", ".js")
+BLANKS = "the blanks"
+
+
+def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
+    """What decides whether the solutions earn everything and the blanks nothing: name -> digest or version.
+
+    The blanks themselves are made from these; `release` adds their digest (`BLANKS`) once they are made.
+    """
+    if assignment.id.startswith(own.PREFIX):  # it may borrow exercises from any chapter
+        entries = [*own.sources(assignment.id), *filter(_is_entry, _sources(GRADER))]
+    else:
+        entries = chapters.sources(assignment)
+    return {
+        "the solution": digest_folder(root / "solutions" / assignment.id),
+        "the catalogue": _digest(entries),
+        course.MARKER: hashlib.sha256((root / course.MARKER).read_bytes()).hexdigest()[:16],
+        **_installed(),
+    }
+
+
+def digest_folder(folder: Path) -> str:
+    """A digest of the names and contents of all files of a folder, without those that Jupyter leaves there."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not _hidden(path, folder))
+    return _digest_texts(f"{path.relative_to(folder).as_posix()} {_digest([path])}" for path in files)
+
+
+class CheckCache:
+    """The record of a course: assignment -> its `inputs` and `BLANKS` when all its checks last passed."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        try:
+            known = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # none, or one that a kill has cut: everything is checked
+            known = {}
+        self._known: dict[str, Mapping[str, str]] = known if isinstance(known, dict) else {}
+
+    def reason(self, assignment: Assignment, now: Mapping[str, str]) -> str:
+        """Why to check an assignment again: what differs from its last check; "" where nothing does."""
+        then = self._known.get(assignment.id)
+        if not isinstance(then, dict):
+            return "not checked before"
+        changed = [name for name, value in now.items() if then.get(name) != value]
+        return f"changed: {', '.join(changed)}" if changed else ""
+
+    def store(self, assignment: Assignment, now: Mapping[str, str]) -> None:
+        """Record that all checks of an assignment have passed with these inputs."""
+        self._known[assignment.id] = dict(now)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        partial.write_text(json.dumps(self._known, indent=1) + "\n", encoding="utf-8")
+        partial.replace(self._path)
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    return {
+        "the grader": _digest(path for path in _sources(GRADER) if not _is_entry(path)),
+        "transformer_ref": _digest(_sources(REFERENCE)),
+        "Python": platform.python_version(),
+        "the installed packages": _digest_texts(f"{each.name} {each.version}" for each in metadata.distributions()),
+    }
+
+
+def _sources(package: Path) -> list[Path]:
+    return sorted(path for path in package.rglob("*") if path.suffix in SOURCES and "__pycache__" not in path.parts)
+
+
+def _is_entry(path: Path) -> bool:
+    return path.parent.parent == GRADER / "catalogue"
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(folder).parts)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    return _digest_texts(
+        f"{path.parent.name}/{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files
+    )
+
+
+def _digest_texts(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:16]

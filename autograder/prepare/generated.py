@@ -1,0 +1,83 @@
+"""What students get, made by nbgrader beside exercises/ and moved there once it was checked."""
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbgrader.converters import GenerateAssignment
+from nbgrader.utils import capture_log
+
+from autograder import course
+from autograder.catalogue.exercise import Assignment
+from autograder.reports import results
+
+NOT_SHOWN = ("[INFO]", "[DEBUG]")
+
+
+class Generated:
+    """A temporary folder of released notebooks: `with Generated(root) as generated`. root: the course.
+
+    nbgrader runs in this process, because each of its commands would spend three seconds on imports.
+    step: the folder's path below the root.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.step = f"classroom/.released-{os.getpid()}"
+        self._places = results.directory(root)
+        self._places.release_directory = self.step
+        self._settings = results.configuration(root)
+
+    def __enter__(self) -> "Generated":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._root / self.step, ignore_errors=True)
+
+    def write(self, assignment: Assignment) -> bool:
+        """Make the notebooks that students get and put the assignment into the gradebook; returns whether it worked.
+
+        nbgrader's warnings and errors are printed.
+        """
+        self._places.assignment_id = assignment.id
+        with _programs():
+            done = capture_log(GenerateAssignment(coursedir=self._places, config=self._settings))
+        said = [line for line in done.get("log", "").splitlines() if not line.startswith(NOT_SHOWN)]
+        if not done["success"] and not said:
+            said = done.get("error", "").splitlines()[-1:]
+        for line in said:
+            print(line, file=sys.stderr)
+        return done["success"]
+
+    def install(self, assignment: Assignment) -> None:
+        """Let exercises/ hold what was made. Files that are the same already stay as they are, times included."""
+        made, target = self._root / self.step / assignment.id, self._root / "exercises" / assignment.id
+        wanted = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
+        for path in sorted(target.rglob("*"), reverse=True):  # what is in a folder before the folder
+            if path.is_file() and path.relative_to(target) not in wanted:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+        for name in sorted(wanted):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            if not (target / name).is_file() or (made / name).read_bytes() != (target / name).read_bytes():
+                half = (target / name).with_name(f".{name.name}.{os.getpid()}")  # classroom/ may be on another disk
+                shutil.copy(made / name, half)
+                half.replace(target / name)
+
+
+@contextlib.contextmanager
+def _programs() -> Iterator[None]:
+    """Let nbgrader find the programs of its environment, such as alembic, which makes a gradebook."""
+    before = os.environ.get("PATH")
+    os.environ["PATH"] = course.nbgrader_path()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before

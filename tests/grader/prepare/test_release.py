@@ -1,0 +1,173 @@
+"""`release` checks an assignment when anything that decides the outcome has changed, and hands out nothing unchecked."""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import graded_class
+import pytest
+
+from autograder import catalogue, course
+from autograder.catalogue import chapters
+from autograder.prepare import check_cache, release
+from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.prepare.trial import Trials
+
+CATALOGUE = Path(catalogue.__file__).parent
+
+
+@pytest.fixture
+def folder(released, tmp_path):
+    """A released course that a test may change."""
+    return graded_class.twin(tmp_path / "course", released())
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The ids of exercises whose answers are judged, in order."""
+    names, judge = [], Trials.judge
+
+    def counting(self, exercise, *arguments, **options):
+        names.append(exercise.id)
+        return judge(self, exercise, *arguments, **options)
+
+    monkeypatch.setattr(Trials, "judge", counting)
+    return names
+
+
+def solution(folder: Path) -> Path:
+    return course.notebook_path(folder, "solutions", ASSIGNMENT)
+
+
+def change_solution(folder: Path, old: str, new: str) -> None:
+    path = solution(folder)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def exercises(folder: Path) -> dict[str, tuple[int, bytes]]:
+    paths = [path for path in (folder / "exercises").rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
+
+
+def test_what_has_not_changed_is_released_without_another_check(folder, judged, capsys):
+    before = exercises(folder)
+    assert release.release([ASSIGNMENT.id], folder) == 0
+    assert judged == []
+    assert "unchanged since the last check: 1 assignment" in capsys.readouterr().out
+    assert exercises(folder) == before
+
+
+def test_exercises_that_somebody_changed_are_written_anew_without_another_check(folder, judged):
+    before = {name: content for name, (_, content) in exercises(folder).items()}
+    path = course.notebook_path(folder, "exercises", ASSIGNMENT)
+    path.write_text("{}", encoding="utf-8")
+    (path.parent / "left over.txt").touch()
+    assert release.release([ASSIGNMENT.id], folder) == 0
+    assert judged == [] and {name: content for name, (_, content) in exercises(folder).items()} == before
+
+
+def test_a_changed_solution_is_checked_again_and_so_are_its_blanks(folder, judged, capsys):
+    change_solution(folder, "### BEGIN SOLUTION", "### BEGIN SOLUTION\\n    # a remark")
+    assert release.release([ASSIGNMENT.id], folder) == 0
+    assert judged == 2 * [exercise.id for exercise in ASSIGNMENT.exercises]
+    assert "checking its solutions and blanks, 1 of 1 (changed: the solution)" in capsys.readouterr().out
+
+
+def test_check_checks_also_what_has_not_changed(folder, judged):
+    assert release.release([ASSIGNMENT.id], folder, check=True) == 0
+    assert judged == 2 * [exercise.id for exercise in ASSIGNMENT.exercises]
+
+
+def test_a_solution_that_fails_is_not_released_and_fails_again(folder, judged):
+    before = exercises(folder)
+    change_solution(folder, "return weights @ V", "return weights @ V + 1")
+    for _ in range(2):
+        with pytest.raises(course.CourseError, match="the solution of attend does not earn everything"):
+            release.release([ASSIGNMENT.id], folder)
+        assert judged and exercises(folder) == before
+        judged.clear()
+
+
+def test_a_blank_that_earns_points_is_not_handed_out(folder):
+    before = exercises(folder)
+    change_solution(folder, "### BEGIN SOLUTION", "# BEGIN")
+    change_solution(folder, "### END SOLUTION", "# END")
+    with pytest.raises(course.CourseError, match="the blank of [a-z-]+ earns"):
+        release.release([ASSIGNMENT.id], folder)
+    assert exercises(folder) == before
+    assert list((folder / "classroom").glob(".released*")) == []
+
+
+def test_blanks_that_come_out_differently_are_checked_again(folder, judged):
+    path = folder / check_cache.FILE
+    known = json.loads(path.read_text(encoding="utf-8"))
+    known[ASSIGNMENT.id][check_cache.BLANKS] = "another digest"
+    path.write_text(json.dumps(known), encoding="utf-8")
+    assert release.release([ASSIGNMENT.id], folder) == 0
+    assert judged == [exercise.id for exercise in ASSIGNMENT.exercises]
+
+
+def test_a_difference_in_any_input_is_a_reason_to_check(folder):
+    inputs = check_cache.inputs(folder, ASSIGNMENT)
+    known = check_cache.CheckCache(folder)
+    assert known.reason(ASSIGNMENT, inputs) == ""
+    for name in inputs:
+        assert known.reason(ASSIGNMENT, {**inputs, name: "another"}) == f"changed: {name}"
+    assert known.reason(catalogue.ASSIGNMENTS[0], inputs) == "not checked before"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"05_self_attention": 1}'])
+def test_a_record_that_cannot_be_read_means_that_nothing_was_checked(folder, content):
+    (folder / check_cache.FILE).write_text(content, encoding="utf-8")
+    now = check_cache.inputs(folder, ASSIGNMENT)
+    assert check_cache.CheckCache(folder).reason(ASSIGNMENT, now) == "not checked before"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("the solution", "solutions/05_self_attention/self_attention.ipynb"),
+        ("the solution", "solutions/05_self_attention/new.txt"),
+        ("nbgrader_config.py", "nbgrader_config.py"),
+        ("the catalogue", "autograder/catalogue/ch05_self_attention/attend.py"),
+        ("the grader", "autograder/judging/judge.py"),
+        ("the grader", "autograder/sandbox/new.py"),
+        ("the grader", "autograder/catalogue/probes.py"),
+        ("transformer_ref", "transformer_ref/model/attention.py"),
+        ("transformer_ref", "transformer_ref/recorded/new.json"),
+        (None, "autograder/catalogue/ch06_multi_head_attention/split_heads.py"),
+    ],
+)
+def test_a_changed_file_changes_exactly_its_input(folder, monkeypatch, name, file):
+    for package in ("autograder", "transformer_ref"):
+        shutil.copytree(course.find_root() / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(check_cache, "GRADER", folder / "autograder")
+    monkeypatch.setattr(check_cache, "REFERENCE", folder / "transformer_ref")
+    monkeypatch.setattr(chapters, "HERE", folder / "autograder" / "catalogue")
+
+    def inputs() -> dict[str, str]:
+        check_cache._installed.cache_clear()
+        return check_cache.inputs(folder, ASSIGNMENT)
+
+    before = inputs()
+    with (folder / file).open("a", encoding="utf-8") as changed:
+        changed.write("\n")
+    after = inputs()
+    check_cache._installed.cache_clear()
+    assert [each for each in before if before[each] != after[each]] == ([name] if name else [])
+
+
+def test_a_chapter_s_entries_import_no_other_chapter_s():
+    """Else a change there would decide here, and the digest of a chapter's own entries would not see it."""
+    for path in sorted(CATALOGUE.glob("ch*/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                modules = [node.module or "", *(f"{node.module}.{each.name}" for each in node.names)]
+            else:
+                modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                if module.startswith("autograder.catalogue.ch0") or module.startswith("autograder.catalogue.ch1"):
+                    assert module.split(".")[2] == path.parent.name, f"{path.name} imports {module}"
