@@ -21,7 +21,7 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 SECONDS_TO_REACH_IT = 5
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-# How uv's lines begin that say what it has done, of minutes in all; the others are warnings and a line a package.
+# The first words of the lines with which uv reports progress; the others are warnings and one line for each package.
 PROGRESS = [[word] for word in ("Resolved", "Downloading", "Building", "Prepared", "Installed", "Bytecode")]
 SETTING = re.compile(r"(?:global|install|:env:)\.(index-url|extra-index-url|find-links|no-index)=(['\"])(.*)\2")
 

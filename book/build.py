@@ -104,7 +104,7 @@ def quiet_kernel() -> Path:
 
 
 class Output:
-    """What a builder prints: all of it goes to a file, and progress, warnings and errors are shown."""
+    """The output of a builder: all of it goes to a file; progress, warnings and errors are shown."""
 
     PROGRESS = re.compile(r"(reading|writing) \w+\.\.\. \[ *(\d+)%\]")
     SHOWN = re.compile(r"\b(warning|error|exception|traceback)\b", re.IGNORECASE)
@@ -136,7 +136,7 @@ class Output:
 
 
 def build(command: list[str], environment: Mapping[str, str], log: Path) -> int:
-    """Run a builder and return its exit status; where it fails, the end of what it printed is shown."""
+    """Run a builder and return its exit status. If it fails, print the end of its output."""
     with subprocess.Popen(
         command,
         cwd=ROOT,
@@ -153,7 +153,7 @@ def build(command: list[str], environment: Mapping[str, str], log: Path) -> int:
             raise
     if builder.returncode:
         print("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[-30:]), file=sys.stderr)
-        print(f"The book was not built. All that the builder said: {log.relative_to(ROOT)}", file=sys.stderr)
+        print(f"The book was not built. The builder's whole output: {log.relative_to(ROOT)}", file=sys.stderr)
     return builder.returncode
 
 
@@ -205,7 +205,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def stop(number: int, frame: object) -> None:
-    """End as Ctrl-C does, with everything that was started."""
+    """Exit as after Ctrl-C, so that every started process ends too."""
     sys.exit(128 + number)
 
 

@@ -117,7 +117,7 @@ def run_cells(page: Page, timeout: float) -> ExecutionResult:
     """Run a page's cells in a kernel, in the page's folder. timeout: seconds, of each cell."""
     result = single_nb_execution(page.notebook, cwd=str(page.path.parent), timeout=timeout, allow_errors=False)
     if result.err is not None:
-        result.err = str(result.err)  # what nbclient raises cannot be sent to another process
+        result.err = str(result.err)  # nbclient's exceptions cannot be pickled
     return result
 
 

@@ -1,4 +1,4 @@
-"""What a person who waits for the book sees."""
+"""Lines of progress while the book is built."""
 
 
 def say(line: str) -> None:

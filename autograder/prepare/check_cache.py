@@ -1,4 +1,4 @@
-"""What `release` has checked: it checks an assignment again when anything that decides the outcome has changed.
+"""The record of `release`: it checks an assignment again when anything that decides the outcome has changed.
 
 The record is in build/, so a fresh clone checks everything once, and `make clean` forgets it.
 """
@@ -25,7 +25,7 @@ BLANKS = "the blanks"
 
 
 def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
-    """What decides whether the solutions earn everything and the blanks nothing: name -> digest or version.
+    """Everything that decides whether the solutions earn all points and the blanks none: name -> digest or version.
 
     The blanks themselves are made from these; `release` adds their digest (`BLANKS`) once they are made.
     """
@@ -42,7 +42,7 @@ def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
 
 
 def digest_folder(folder: Path) -> str:
-    """A digest of the names and contents of all files of a folder, without those that Jupyter leaves there."""
+    """A digest of the names and contents of all files in a folder, hidden files excepted."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not _hidden(path, folder))
     return _digest_texts(f"{path.relative_to(folder).as_posix()} {_digest([path])}" for path in files)
 
@@ -59,7 +59,7 @@ class CheckCache:
         self._known: dict[str, Mapping[str, str]] = known if isinstance(known, dict) else {}
 
     def reason(self, assignment: Assignment, now: Mapping[str, str]) -> str:
-        """Why to check an assignment again: what differs from its last check; "" where nothing does."""
+        """Why an assignment must be checked again: the inputs that differ from its last check; "" if none does."""
         then = self._known.get(assignment.id)
         if not isinstance(then, dict):
             return "not checked before"

@@ -1,4 +1,4 @@
-"""What students get, made by nbgrader beside exercises/ and moved there once it was checked."""
+"""Student notebooks: nbgrader writes them to a temporary folder, and after the checks they move to exercises/."""
 
 import contextlib
 import os
@@ -38,25 +38,25 @@ class Generated:
         shutil.rmtree(self._root / self.step, ignore_errors=True)
 
     def write(self, assignment: Assignment) -> bool:
-        """Make the notebooks that students get and put the assignment into the gradebook; returns whether it worked.
+        """Write the student notebooks and add the assignment to the gradebook; returns whether nbgrader succeeded.
 
         nbgrader's warnings and errors are printed.
         """
         self._places.assignment_id = assignment.id
         with _programs():
             done = capture_log(GenerateAssignment(coursedir=self._places, config=self._settings))
-        said = [line for line in done.get("log", "").splitlines() if not line.startswith(NOT_SHOWN)]
-        if not done["success"] and not said:
-            said = done.get("error", "").splitlines()[-1:]
-        for line in said:
+        shown = [line for line in done.get("log", "").splitlines() if not line.startswith(NOT_SHOWN)]
+        if not done["success"] and not shown:
+            shown = done.get("error", "").splitlines()[-1:]
+        for line in shown:
             print(line, file=sys.stderr)
         return done["success"]
 
     def install(self, assignment: Assignment) -> None:
-        """Let exercises/ hold what was made. Files that are the same already stay as they are, times included."""
+        """Make exercises/ equal to the written notebooks. Files with the same content keep their times."""
         made, target = self._root / self.step / assignment.id, self._root / "exercises" / assignment.id
         wanted = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
-        for path in sorted(target.rglob("*"), reverse=True):  # what is in a folder before the folder
+        for path in sorted(target.rglob("*"), reverse=True):  # files before their folder
             if path.is_file() and path.relative_to(target) not in wanted:
                 path.unlink()
             elif path.is_dir() and not any(path.iterdir()):

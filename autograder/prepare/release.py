@@ -1,6 +1,6 @@
-"""From solutions/ to exercises/, once every solution has earned everything and every blank nothing.
+"""From solutions/ to exercises/: every solution must earn all points and every blank none.
 
-What has not changed since its last check is not checked again (see `check_cache`).
+An assignment that has not changed since its last check is not checked again (see `check_cache`).
 """
 
 import argparse
@@ -22,7 +22,9 @@ from autograder.prepare.trial import Trials
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="only these (default: all)")
-    parser.add_argument("--check", action="store_true", help="check also what has not changed since its last check")
+    parser.add_argument(
+        "--check", action="store_true", help="check also assignments that have not changed since their last check"
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -34,9 +36,9 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
     """Release the assignments (all by default) as nbgrader does; returns the exit code.
 
     Points and hints in solutions/ that differ from the catalogue's are corrected first.
-    check: whether to check also what has not changed since its last check.
-    Raises CourseError when a solution earns less than everything, a blank more than nothing, a solution's notebook
-    lacks a check, or it cannot be told what its checks ask (see `HandOut`).
+    check: whether to check also assignments that have not changed since their last check.
+    Raises CourseError when a solution earns less than all points or a blank more than none, and when a solution's
+    notebook lacks a check or the import that `HandOut` changes.
     """
     root = root or course.find_root()
     chosen, cache = _chosen(ids), CheckCache(root)
@@ -67,7 +69,7 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
 
 
 def _prepared(root: Path, assignment: Assignment, cache: CheckCache, check: bool) -> str:
-    """Write the catalogue's words and points into the solution; returns why to check the assignment, or ""."""
+    """Write the catalogue's hints and points into the solution; returns why to check the assignment, or ""."""
     for cell in entry_words.refresh(root, assignment):
         print(f"{assignment.id}: corrected the cell {cell}", flush=True)
     for change in points.write_course(root, assignment):

@@ -172,7 +172,7 @@ def main(folder: Path) -> int:
 
 
 def _run(folder: Path, step: Step) -> int:
-    """Run nbgrader's command; returns its exit code. What it said of a failure is printed."""
+    """Run nbgrader's command; returns its exit code. If it fails, its output is printed."""
     finished = nbgrader(folder, *step.command.split()[1:])
     if finished.returncode:
         print(finished.stdout, file=sys.stderr)
