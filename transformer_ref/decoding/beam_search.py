@@ -124,7 +124,7 @@ class Found:
         row = torch.arange(len(beams.ids), device=parent.device)[:, None]  # (open, 1)
         place = self._count[beams.sentence][:, None] + chosen.cumsum(dim=1) - 1  # (open, any number)
         where = beams.sentence[:, None], place.masked_fill(~chosen, self._spare)
-        self._ids[:, :, : length][where] = beams.ids[row, parent]
+        self._ids[:, :, :length][where] = beams.ids[row, parent]
         for offset, id in enumerate(end):
             self._ids[:, :, length + offset][where] = id
         self._length[where] = length + len(end)
