@@ -24,7 +24,7 @@ _OTHER = re.compile(
     r"\.(png|jpe?g|gif|svg|webp|mp[34]|mov|wav|pdf|csv|tsv|npy|npz|pt|pth|ckpt|safetensors|pkl|parquet|db|so|exe|pyc)$"
 )
 MOST_BYTES = 4 * handed_in.MAX_BYTES  # that are read of one submission in search of its notebook
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import\b|import[ \t]+([^\n#;]+))", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)(?:\.[\w.]*)?[ \t]+import\b|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _MODULE = re.compile(r"(?:^|,)\s*(\w+)")
 
 

@@ -23,6 +23,7 @@ NO_FILE = "There was no notebook in what you handed in."
 MAX_CELL = 100_000  # characters
 MAX_OWN = 1_000_000  # characters of all the student's own cells
 MAX_OWN_CELLS = 500
+MAX_ENDS = 20  # cells that a function may have been cut into: each is parsed with all that comes before it
 
 _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
@@ -146,11 +147,12 @@ class _Rebuilding:
     def _and_its_ends(self, place: int, given: Given) -> tuple[str, list[int]]:
         """The same text, and the places of what was cut off."""
         text, ends = self._text(place, given), []
-        for end in range(place + 1, len(self.pieces)):
+        for end in range(place + 1, len(self.pieces))[:MAX_ENDS]:
             rest = self.matching.code[end]
             if not (self.matching.is_own(end) and rest[:1].isspace() and not is_python(rest)):
                 break
-            if not is_python(joined := f"{text}\n{rest}"):
+            joined = f"{text}\n{rest}"
+            if len(joined) > MAX_CELL or not is_python(joined):
                 break
             text = joined
             ends.append(end)

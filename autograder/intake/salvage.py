@@ -26,10 +26,13 @@ DECODER = json.JSONDecoder(parse_int=float, strict=False)  # float: an int of 5,
 _OBJECT = re.compile(r'\{\s*"[A-Za-z_]+"\s*:')  # inside a JSON string the quotes would be escaped
 _CELL = re.compile(r'"(?:cell_type|cells|worksheets)"')
 _CELLISH = re.compile(r"cell_type|cells|worksheets")
-_COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|,(?=\s*[}\]])|(?<=[}\]])\s*(?=[{\[])', re.DOTALL)
+_COMMA = re.compile(r",(?=\s*[}\]])|(?<=[}\]])\s*(?=[{\[])")
+# A string without an end is one match too, or each quotation mark in it would be tried as a beginning.
+_STRING_OR_COMMA = re.compile(rf'("[^"\\]*(?:\\.[^"\\]*)*)("?)|{_COMMA.pattern}', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
-_BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]{200,}=*\s*")
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/_\-\s]")
+LEAST_BASE64 = 200  # characters, from which on a text may be a file that was encoded
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ODD = re.compile("[\u00a0\u2007\u202f\u200b\u200c\u200d\u2060\ufeff]")
@@ -177,7 +180,7 @@ def _found(value: Any, depth: int, room: _Room) -> list[dict]:
                 stack += reversed(value.values())
         elif isinstance(value, list):
             stack += reversed(value)
-        elif isinstance(value, str) and depth < DEEPEST and (_CELLISH.search(value) or _BASE64.fullmatch(value)):
+        elif isinstance(value, str) and depth < DEEPEST and (_CELLISH.search(value) or _is_base64(value)):
             cells += _cells(value, depth + 1, room)[0]
     return cells
 
@@ -209,7 +212,21 @@ def _whole_cells(text: str, depth: int, room: _Room) -> tuple[list[dict], int]:
 
 def _repaired(text: str) -> str:
     """JSON without commas before a bracket's end, and with one between a bracket's end and a beginning."""
-    return _COMMA.sub(lambda found: found[1] or ("" if found[0] == "," else ","), text)
+
+    def mended(found: re.Match) -> str:
+        if found[1] is None:
+            return mended_comma(found)
+        return found[0] if found[2] else found[0][0] + _COMMA.sub(mended_comma, found[0][1:])
+
+    def mended_comma(found: re.Match) -> str:
+        return "" if found[0] == "," else ","
+
+    return _STRING_OR_COMMA.sub(mended, text)
+
+
+def _is_base64(text: str) -> bool:
+    text = text.rstrip().rstrip("=")
+    return len(text) >= LEAST_BASE64 and _NOT_BASE64.search(text) is None
 
 
 def _unwrapped(text: str) -> Iterator[str]:
@@ -221,7 +238,7 @@ def _unwrapped(text: str) -> Iterator[str]:
     if "%22cell" in text:
         yield urllib.parse.unquote_plus(text) if "+" in text and "%20" not in text else urllib.parse.unquote(text)
     encoded = text.rpartition("base64,")[2].strip()
-    if _BASE64.fullmatch(encoded):
+    if _is_base64(encoded):
         try:
             yield text_of(base64.b64decode("".join(encoded.split()).translate(str.maketrans("-_", "+/"))))[0]
         except (binascii.Error, ValueError):

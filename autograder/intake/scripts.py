@@ -9,12 +9,11 @@ MOST = 4_000_000  # characters of a text that is looked at
 
 _PROMPT = re.compile(r"^# (?:In ?\[[ \d*]*\]:|%%|<codecell>|<markdowncell>|COMMAND -{5,})(.*)\n?", re.MULTILINE)
 _GRADE_ID = re.compile(r'"?grade_id"?\s*[:=]\s*"([^"\n]+)"')
-_FENCED = re.compile(
-    r"^(`{3,})[ \t]*(?:python3?|ipython3?|py|\{code-cell\}[^\n]*|\{python[^\n]*\})[^\n]*\n(.*?)^\1`*[ \t]*$",
-    re.M | re.S,
-)
-_CODE_IN_PAGE = re.compile(r'<div class="[^"]*\bhl-i?python3?\b[^"]*">\s*<pre>(.*?)</pre>', re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
+_FENCE = re.compile(r"(`{3,})[ \t]*(?:python3?|ipython3?|py|\{code-cell\}|\{python[^\n]*\})")  # begins a block of code
+_CLOSED = re.compile(r"(`{3,})[ \t]*")
+_CODE_IN_PAGE = re.compile(r'<div class="([^"<>]*)">\s*<pre>')
+_OF_CODE = re.compile(r"\bhl-i?python3?\b")
+_TAG = re.compile(r"<[^<>]*>")
 _DEFINES = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 
 
@@ -22,13 +21,44 @@ def cells(text: str) -> list[dict]:
     """The cells, as nbformat has them; none where the text is no export of a notebook."""
     text = text[:MOST].replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip().startswith("<"):
-        found = [html.unescape(_TAG.sub("", code)) for code in _CODE_IN_PAGE.findall(text)]
+        found = [html.unescape(_TAG.sub("", code)) for code in _code_in_page(text)]
         return [_cell(code.strip("\n")) for code in found if code.strip()]
     if _PROMPT.search(text):
         return _of_script(text)
-    if blocks := [code for _, code in _FENCED.findall(text)]:
+    if blocks := _fenced(text):
         return [_cell(code.rstrip("\n")) for code in blocks if code.strip()]
     return [_cell(text.strip("\n"))] if _DEFINES.search(text) and is_python(text) else []
+
+
+def _code_in_page(text: str) -> list[str]:
+    """What stands between the tags of a page that show code, with the tags that color it."""
+    found, place = [], 0
+    while begin := _CODE_IN_PAGE.search(text, place):
+        end = text.find("</pre>", begin.end())
+        if end < 0:
+            break
+        if _OF_CODE.search(begin[1]):
+            found.append(text[begin.end() : end])
+            place = end
+        else:
+            place = begin.end()
+    return found
+
+
+def _fenced(text: str) -> list[str]:
+    """The blocks of Python in Markdown that have an end."""
+    found: list[str] = []
+    block: list[str] = []
+    fence = ""  # of the block that we are in, where we are in one
+    for line in text.split("\n"):
+        if fence and (closed := _CLOSED.fullmatch(line)) and len(closed[1]) >= len(fence):
+            found.append("".join(block))
+            fence = ""
+        elif fence:
+            block.append(f"{line}\n")
+        elif begun := _FENCE.match(line):
+            fence, block = begun[1], []
+    return found
 
 
 def is_python(source: str) -> bool:
