@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 import platform
+import signal
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,8 @@ UNCOUNTED: Table = {  # memory that no process shows as its own, a rank that mak
     "move_pages": (279, 239),
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
+    "setrlimit": (160, 164),  # a limit of its own would have the kernel end it, as if somebody outside had
+    "timer_create": (222, 107),  # the same by a timer that sends SIGKILL
     "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
@@ -173,6 +176,64 @@ class Only:
         yield first
 
 
+@dataclass(frozen=True)
+class AllOf:
+    """A call that is not permitted where each of some arguments has one of its values. Other rules for it still apply.
+
+    conditions: (offset of the 32 bits that count, values) of each.
+    """
+
+    numbers: tuple[int | None, int | None]
+    conditions: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
+        """The steps of the filter."""
+        left = sum(1 + len(values) for _, values in self.conditions)
+        yield IF_EQUAL, 0, left + 2, number
+        for offset, values in self.conditions:
+            left -= 1 + len(values)
+            yield LOAD, 0, 0, offset
+            for place, value in enumerate(values):
+                others = len(values) - 1 - place
+                yield IF_EQUAL, others, 0 if others else left + 1, value
+        yield RETURN, 0, 0, FAIL | errno.EPERM
+        yield LOAD, 0, 0, NUMBER
+
+
+@dataclass(frozen=True)
+class LimitsOnlyRead:
+    """prlimit64, which sets limits where its third argument points to some. Other rules for it still apply."""
+
+    numbers: tuple[int | None, int | None]
+
+    def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
+        """The steps of the filter: both halves of the address have to be 0."""
+        yield IF_EQUAL, 0, 6, number
+        yield LOAD, 0, 0, _low(2)
+        yield IF_EQUAL, 0, 2, 0
+        yield LOAD, 0, 0, _low(2) + 4
+        yield IF_EQUAL, 1, 0, 0
+        yield RETURN, 0, 0, FAIL | errno.EPERM
+        yield LOAD, 0, 0, NUMBER
+
+
+def _low(argument: int) -> int:
+    return ARGUMENTS + 8 * argument
+
+
+def _cannot_end_itself(process: int) -> Iterator[AllOf]:
+    """Rules by which what this process starts cannot send it a signal that looks like one from outside.
+
+    process: its number. By names of threads and by descriptors of processes no such signal is sent at all.
+    """
+    itself = tuple(number & 0xFFFFFFFF for number in (process, -process, 0, -1))  # by itself, its group, all of these
+    for name, place in (("kill", 1), ("rt_sigqueueinfo", 1), ("tgkill", 2), ("rt_tgsigqueueinfo", 2)):
+        yield AllOf(SIGNALS[name], ((_low(place), FROM_OUTSIDE), (_low(0), itself)))
+    for name in ("tkill", "pidfd_send_signal"):
+        yield AllOf(SIGNALS[name], ((_low(1), FROM_OUTSIDE),))
+
+
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
 IN_ARGUMENTS = (
     Only((56, 220), 0, errno.EPERM, bits=NEW_NAMESPACES),  # clone
     # A handler of SIGCHLD is said to be set and is not: children that nobody has to wait for leave no account of their
@@ -204,7 +265,8 @@ def deny_calls(denied: Sequence[Table] = (), only_on_itself: Sequence[Table] = (
         for number in _numbers(tables, column):
             program += [(IF_EQUAL, 0, 1, number), (RETURN, 0, 0, FAIL | error)]
     itself = [Only(numbers, 0, errno.EPERM, (0, os.getpid()), others=True) for numbers in _rows(only_on_itself)]
-    for rule in (*IN_ARGUMENTS, *itself):
+    limits = LimitsOnlyRead(ABOUT_A_PROCESS["prlimit64"])
+    for rule in (limits, *_cannot_end_itself(os.getpid()), *IN_ARGUMENTS, *itself):
         if rule.numbers[column] is not None:
             program += rule.program(rule.numbers[column])
     program.append((RETURN, 0, 0, ALLOW))

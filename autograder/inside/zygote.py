@@ -22,14 +22,13 @@ from typing import Any, NoReturn
 
 import psutil
 
-from autograder.inside import confine, trees, usage
+from autograder.inside import confine, seccomp, trees, usage
 from autograder.inside.confine import Confinement
 from autograder.inside.landlock import Refused
 from autograder.inside.limits import Limits
 
 MAX_CONTROL_BYTES = 4096
 REST = 2  # between two counts of the files on a disk lies at least so many times what one takes
-FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
 
 
 class Zygote:
@@ -135,7 +134,7 @@ class Zygote:
             return "exit"
         if found is None:  # it ends just now
             return ""
-        killed = found.si_code != os.CLD_EXITED and found.si_status in FROM_OUTSIDE
+        killed = found.si_code != os.CLD_EXITED and found.si_status in seccomp.FROM_OUTSIDE
         return f"{usage.SIGNAL} {found.si_status}" if killed else "exit"
 
     def _on_disk(self, processes: Sequence[usage.Process]) -> int:

@@ -200,6 +200,50 @@ def test_a_kill_from_outside_is_told_from_what_it_did_itself(warm):
         assert ended.value.killed
 
 
+BY_ITSELF = {  # ways to end a process with a signal that looks like one from outside
+    "its own signal": "os.kill(os.getpid(), signal.SIGKILL)",
+    "its group": "os.killpg(0, signal.SIGTERM)",
+    "all that it may signal": "os.kill(-1, signal.SIGKILL)",
+    "its thread": "libc.syscall(200 if x86 else 130, os.getpid(), signal.SIGKILL)",
+    "its thread by group": "libc.syscall(234 if x86 else 131, os.getpid(), os.getpid(), signal.SIGHUP)",
+    "a queued signal": "libc.syscall(129 if x86 else 138, os.getpid(), signal.SIGKILL, bytes(128))",
+    "a descriptor of itself": "signal.pidfd_send_signal(os.pidfd_open(os.getpid()), signal.SIGKILL)",
+    "a child": "p = os.getpid()\nif os.fork() == 0:\n    os.kill(p, signal.SIGKILL)\n    os._exit(0)\nos.wait()",
+    "a limit of processor time": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
+    "the same by the older call": "libc.syscall(160 if x86 else 164, 0, struct.pack('QQ', 1, 1))\nwhile True: pass",
+    "a timer": "event = struct.pack('QiI', 0, signal.SIGKILL, 0) + bytes(48)\ntimer = ctypes.c_int()\n"
+    "libc.syscall(222 if x86 else 107, 1, event, ctypes.byref(timer))\n"
+    "libc.syscall(223 if x86 else 110, timer, 0, struct.pack('4q', 0, 0, 0, 10**8), None)\ntime.sleep(0.5)",
+}
+AROUND = "import os, signal, ctypes, resource, struct, time, platform\nlibc = ctypes.CDLL(None)\nx86 = platform.machine() == 'x86_64'\n"
+
+
+@pytest.mark.parametrize("way", BY_ITSELF)
+def test_no_process_can_make_its_end_look_like_a_kill_from_outside(warm, way, monkeypatch):
+    """Else an answer that is worth nothing would become one that was not checked and waits for a person."""
+    with warm.submission() as submission:
+        try:
+            submission.run(
+                f"{AROUND}{BY_ITSELF[way].replace('while True: pass', 'began = time.process_time()')}\n"
+                "while time.process_time() < 2.5: pass"
+            )
+            submission.run("1")
+        except Ended as ended:
+            assert not ended.killed, way
+
+
+def test_limits_and_signals_of_honest_code_work(warm):
+    honest = (
+        "import resource, subprocess, sys, signal, os\n"
+        "assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 0\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "child.terminate()\nassert child.wait() == -signal.SIGTERM\n"
+        "os.kill(os.getpid(), 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n"
+    )
+    with warm.submission() as submission:
+        assert submission.run(honest).error is None
+
+
 def test_what_we_end_ourselves_was_not_killed_from_outside(submission):
     with pytest.raises(Ended) as ended:
         submission.end("enough")
