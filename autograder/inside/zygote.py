@@ -26,6 +26,7 @@ from autograder.inside import confine, seccomp, trees, usage
 from autograder.inside.confine import Confinement
 from autograder.inside.landlock import Refused
 from autograder.inside.limits import Limits
+from autograder.inside.local_socket import short_address
 
 MAX_CONTROL_BYTES = 4096
 REST = 2  # between two counts of the files on a disk lies at least so many times what one takes
@@ -226,7 +227,8 @@ def main(address: str, settings: str) -> NoReturn:
     """Connect to the trusted side, give up root, import, and serve."""
     chosen = json.loads(settings)
     control = socket.socket(socket.AF_UNIX)
-    control.connect(address)
+    with short_address(address) as short:
+        control.connect(short)
     confinement = Confinement(**chosen["confinement"])
     confine.drop_root(confinement)
     confine.adopt_orphans()

@@ -25,6 +25,7 @@ from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.inside import trees, wire
 from autograder.inside.limits import Limits
+from autograder.inside.local_socket import short_address
 from autograder.inside.usage import ASLEEP, DISK, SIGNAL
 from autograder.judging.observe import PeerGone
 from autograder.sandbox import backends
@@ -94,7 +95,13 @@ class Runner:
         self._complaints = tempfile.TemporaryFile()
         with socket.socket(socket.AF_UNIX) as listener:
             address = str(place.meeting / "control")
-            listener.bind(address)
+            try:
+                with short_address(address) as short:
+                    listener.bind(short)
+            except OSError as error:
+                self._folder.remove()
+                where = tempfile.gettempdir()
+                raise SandboxError(f"TMPDIR: expected a folder for a socket, got {where} ({error})") from error
             os.chmod(address, 0o666)  # the folder above it is this user's, or is mounted into one container
             listener.listen(1)
             listener.settimeout(wire.PATIENCE)

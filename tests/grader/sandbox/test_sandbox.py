@@ -199,3 +199,19 @@ def test_a_notebook_that_answers_at_once_is_not_asked_for_its_accounts(warm, mon
     with warm.submission() as submission:
         submission.run("1 + 1")
     assert orders.count("usage") >= 2
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_a_long_path_to_the_folder_of_temporary_files_stops_nobody(name, tmp_path, monkeypatch):
+    """The kernel takes 107 bytes as the address of a socket."""
+    need_isolation(name)
+    deep = tmp_path / ("a-folder-of-a-cluster-" * 4) / "job"
+    deep.mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    started = Runner(ASSIGNMENT, BACKENDS[name], LIMITS)
+    try:
+        with started.submission() as submission:
+            assert shown(submission, "40 + 2") == "42"
+    finally:
+        started.close()
