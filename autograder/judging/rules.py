@@ -39,12 +39,16 @@ SWITCHES = (
 RUNNERS = ("eval", "exec", "compile", "run_line_magic", "run_cell_magic")
 WRITERS = ("setattr", "update", "__setitem__")
 MODULE = re.compile(rf"(?:{'|'.join(OWN_PACKAGES)})(?:\.\w+)*")
-MAGIC = re.compile(r"^[^#'\"\n]*?(?:^|=)[ \t]*[%!?].*$|^.*\?[ \t]*$", re.MULTILINE)
+MAGIC_LINE = re.compile(r"^[ \t]*[%!?]|=[ \t]*[%!]|\?[ \t]*$", re.MULTILINE)  # where IPython may find one
 
 # The budget of one notebook. A chapter's solution has 10,000 letters and 3,000 nodes.
 MOST_LETTERS = 300_000
 MOST_NODES = 100_000
 MOST_TRANSFORMED = 100_000  # letters; IPython reads a cell anew for each of its magics
+UNREAD = (
+    "One of your cells is too long to be read: together the notebook's code may have 300,000 characters. What is not "
+    "read could hold anything, so this exercise earns no points. Take out what is not needed, such as pasted data."
+)
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -63,10 +67,11 @@ def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
 def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
     """Sentences about what the code that the exercise's objects reach may not mention; empty when there is none.
 
-    cells: sources of the notebook's code cells, in order. What is no Python, or is beyond the budget, is passed over.
+    cells: sources of the notebook's code cells, in order. What is not Python would not run, so it is passed over. What
+    is beyond the budget is a finding itself.
     """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
-    statements = _read(tuple(cells))
+    statements, is_whole = _read(tuple(cells))
     reached = list(_reached(statements, exercise.names))
     if exercise.forbidden or exercise.stage:  # to patch what watches, an answer need not reach the cell that does it
         reached += [statement for statement in statements if statement not in reached and _meddles(statement)]
@@ -75,10 +80,11 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     for name in dict.fromkeys(name for statement in reached for name in statement.dotted):
         if not _within(name, allowed) and not any(module.startswith(f"{name}.") for module in allowed):
             modules.append(name)  # else it is allowed, or a step of a dotted name on the way to what is
-    found = [
+    found = [] if is_whole else [UNREAD]
+    found += [
         f"{name} switches off what sees which functions an answer calls, so this exercise earns no points."
         for name in mentioned
-        if name in SWITCHES and exercise.forbidden
+        if name in SWITCHES and (exercise.forbidden or exercise.stage)
     ]
     return found + [
         f"{name} is a part of the course that an answer may not use, so this exercise earns no points. "
@@ -126,24 +132,32 @@ def _reached(statements: Sequence[_Statement], names: Sequence[str]) -> Iterator
 
 
 @lru_cache(maxsize=4)
-def _read(cells: tuple[str, ...]) -> list[_Statement]:
-    """The statements of a notebook, as far as the budget goes. Kept, since every exercise asks about the same."""
-    read, letters, transformed, nodes = [], 0, 0, 0
+def _read(cells: tuple[str, ...]) -> tuple[list[_Statement], bool]:
+    """The statements of a notebook as far as the budget goes, and whether that is all of them.
+
+    Kept, since every exercise asks about the same.
+    """
+    read, letters, transformed, nodes, is_whole = [], 0, 0, 0, True
     for cell in cells:
         if letters + len(cell) > MOST_LETTERS:
+            is_whole = False
             continue
         letters += len(cell)
         body = _parse(cell)
         if body is None:
-            transformed += len(cell) * (1 + sum(map(cell.count, "%!?")))
-            body = _parse(as_python(cell) if transformed <= MOST_TRANSFORMED else MAGIC.sub("", cell))
+            work = len(cell) * (1 + sum(1 for _ in MAGIC_LINE.finditer(cell)))
+            if transformed + work > MOST_TRANSFORMED:
+                is_whole = False
+                continue
+            transformed += work
+            body = _parse(as_python(cell))
         for node in body or ():
             statement, size = _statement(node)
             nodes += size
             if nodes > MOST_NODES:
-                return read
+                return read, False
             read.append(statement)
-    return read
+    return read, is_whole
 
 
 def _parse(source: str) -> list[ast.stmt] | None:

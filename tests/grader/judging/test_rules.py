@@ -116,7 +116,7 @@ def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
     """Counted in statements and nodes that are looked at, since a clock says little on a loaded machine."""
     looked, look = [0], rules._mentions
     parsed, parse = [0], rules._parse
-    transformed, transform = [0], rules._transformed
+    transformed, transform = [0], rules.as_python
 
     def counted(node):
         looked[0] += 1
@@ -127,10 +127,10 @@ def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
         return parse(source)
 
     def weighed(cell):
-        transformed[0] += len(cell) * sum(cell.count(mark) for mark in "%!?")
+        transformed[0] += len(cell) * len(rules.MAGIC_LINE.findall(cell))
         return transform(cell)
 
-    monkeypatch.setattr(rules, "_transformed", weighed)
+    monkeypatch.setattr(rules, "as_python", weighed)
     monkeypatch.setattr(rules, "_mentions", counted)
     monkeypatch.setattr(rules, "_parse", measured)
     for exercise in ASSIGNMENT.exercises:
@@ -148,9 +148,34 @@ def test_a_notebook_is_read_once_for_all_of_its_exercises(monkeypatch):
     assert parsed.count("once = 1") == 1
 
 
-def test_a_cell_beyond_the_budget_hides_no_other():
-    assert found("#" * (rules.MOST_LETTERS + 1), "from transformer_ref.model.attention import attention_weights")
+IMPORT = "from transformer_ref.model.attention import attention_weights"
+SWITCH = "import torch\ntorch._C._DisableTorchDispatch()"
 
 
-def test_magics_beyond_the_budget_hide_no_import():
-    assert found("x = %pwd\n" * 4_000 + "from transformer_ref.model.attention import attention_weights")
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("#" * (rules.MOST_LETTERS + 1), IMPORT),
+        ("#" * (rules.MOST_LETTERS + 1) + f"\n{IMPORT}",),
+        ("x = %pwd\n" * 4_000 + IMPORT,),
+        ("x = 1\n" * 60_000 + IMPORT,),
+        ("#" * 99_000 + "\n%pwd\n" * 3 + SWITCH,),
+    ],
+)
+def test_what_is_not_read_is_a_finding_itself_and_hides_nothing(cells):
+    assert found(*cells)
+
+
+@pytest.mark.parametrize(
+    "honest", ["# " + "100 % " * 300 + f"\n%pwd\n{WRITTEN}", f"%matplotlib inline\n{WRITTEN}\n!ls"]
+)
+def test_a_comment_full_of_marks_costs_nothing(honest):
+    assert not found(honest)
+    assert found(f"{honest}\n{SWITCH}")
+
+
+def test_a_switch_is_a_finding_where_something_is_set_up_around_the_answer_too():
+    staged = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises if each.stage]
+    assert any(not exercise.forbidden for exercise in staged)
+    for exercise in staged:
+        assert rules.findings([SWITCH], exercise, catalogue.assignment_of(exercise)), exercise.id
