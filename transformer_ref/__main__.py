@@ -26,7 +26,7 @@ from transformer_ref.data.parallel_text import Parallel, ParallelFiles
 from transformer_ref.data.prepared import Store
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
-from transformer_ref.faster import freed_memory_kept
+from transformer_ref.faster import freed_memory_kept, measure_machine
 from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
@@ -38,7 +38,7 @@ from transformer_ref.notices import Notice
 from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.text.line_reader import chunks_of_lines
 from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
-from transformer_ref.training.cost import Cost, about, product_rate, training_cost
+from transformer_ref.training.cost import REACHED, Cost, about, muon_product_rate, product_rate, training_cost
 from transformer_ref.training.gradients import NO_MEMORY
 from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
@@ -202,11 +202,12 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
         + (f" in {count} processes" if count > 1 else "")
     )
     rate, left = product_rate(training.config, device) * count, 1 - share_done(training)
-    whole = training_cost(training.model.config, training.config, training.stream, rate)
+    of_muon = muon_product_rate(training.config, device) * count if training.config.muon_rate else None
+    whole = training_cost(training.model.config, training.config, training.stream, rate, of_muon)
     cost = Cost(*(left * each for each in whole))
     _say(
-        f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, {about(cost.seconds)} at half of the "
-        f"{rate:.1e} a second of a large matrix product here"
+        f"cost: {cost.steps:,.0f} steps are {cost.operations:.1e} operations, about {about(cost.seconds)} at "
+        f"{REACHED:.0%} of the {rate:.1e} a second of a large matrix product here"
     )
 
 
@@ -336,6 +337,8 @@ def run_benchmark(options: argparse.Namespace) -> None:
     if options.piece:
         measure(options.output, device, Piece(*options.piece), options.repeats, _say)
         return
+    for choice in measure_machine(device):
+        _say(str(choice))
     benchmark(options.output, device, options.work, options.instruction_set, options.repeats, options.again, _say)
     print(full_table(read(result)))
 

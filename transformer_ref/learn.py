@@ -10,6 +10,7 @@ import torch
 from transformer_ref.config import TrainingConfig, fields_from
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.device import choose_device
+from transformer_ref.faster import freed_memory_kept
 from transformer_ref.text.lines import list_of_lines
 from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, subwords, varied
 from transformer_ref.training.run import (
@@ -71,6 +72,7 @@ def learn(
     parts = [Parallel([sources[i] for i in part], [targets[i] for i in part]) for part in places]
     where = choose_device(device)
     begin = None if start is None else open_model(start)
-    run = prepare(CORPUS, *parts, languages, config, where, recipe, start=begin)
-    train(run, Path(folder), watchers)
+    with freed_memory_kept():
+        run = prepare(CORPUS, *parts, languages, config, where, recipe, start=begin)
+        train(run, Path(folder), watchers)
     return Translator.load(folder, device)

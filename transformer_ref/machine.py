@@ -46,6 +46,7 @@ ROUNDS = 2, 20  # of one comparison: at least so that a single interruption does
 # a GPU needs more work than the start of a kernel takes, about 10 microseconds.
 PRODUCT = {"cpu": (256, 256, 256), "cuda": (2_048, 2_048, 2_048), "mps": (1_024, 1_024, 1_024)}
 MUON_PRODUCT = {"cpu": (8, 128, 128), "cuda": (16, 512, 512), "mps": (16, 256, 256)}  # matrices of one shape
+NO_FP16 = "fp16 is not offered: its range is so small that training needs a scaled loss"
 IN_A_ROW = {"cpu": 1, "cuda": 4, "mps": 4}
 
 
@@ -110,7 +111,12 @@ def faster_precision(device: torch.device) -> Choice:
     fp32 is as torch is set: on a GPU without TF32, unless `torch.set_float32_matmul_precision` allowed it.
     """
     rows, inner, columns = PRODUCT.get(device.type, PRODUCT["cuda"])
-    return choose("precision", device, lambda: _faster_dtype(device, (rows, inner), (inner, columns)))
+
+    def measured() -> tuple[str, str]:
+        chosen, why = _faster_dtype(device, (rows, inner), (inner, columns))
+        return chosen, why + (f"; {NO_FP16}" if chosen == "fp32" and device.type == "cuda" else "")
+
+    return choose("precision", device, measured)
 
 
 def faster_muon_precision(device: torch.device) -> Choice:

@@ -19,7 +19,7 @@ from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.decoding.own_search import own_beam, own_greedy
 from transformer_ref.device import choose_device
-from transformer_ref.faster import accelerate, top_k
+from transformer_ref.faster import accelerate, freed_memory_kept, top_k
 from transformer_ref.interop.marian import load_marian_folder
 from transformer_ref.interop.own_marian import OwnMarian
 from transformer_ref.model.transformer import Transformer
@@ -95,7 +95,8 @@ class Translator:
         not fit or a model in training mode.
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
-        translations = self._translations(lines, config, first_line, scored=False)
+        with freed_memory_kept():
+            translations = self._translations(lines, config, first_line, scored=False)
         return [best_first[0].text if best_first else "" for best_first in translations]
 
     def n_best(self, lines: Iterable[str], count: int, first_line: int = 1, **settings: Any) -> list[list[Translation]]:
@@ -106,7 +107,8 @@ class Translator:
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
         if type(count) is not int or not 1 <= count <= config.beam:
             raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count!r}")
-        return [best_first[:count] for best_first in self._translations(lines, config, first_line, scored=True)]
+        with freed_memory_kept():
+            return [best_first[:count] for best_first in self._translations(lines, config, first_line, scored=True)]
 
     def _translations(
         self, lines: Iterable[str], config: DecodingConfig, first_line: int, scored: bool

@@ -25,6 +25,7 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
 from autograder.prepare.release import answer_cells
+from transformer_ref.processors import usable_processors
 
 PLAIN = """
 c = get_config()
@@ -132,7 +133,7 @@ def _measure(root: Path, folder: Path, assignment: Assignment, size: int, worker
     found = {
         "assignment": assignment.id,
         "submissions": size,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": usable_processors(),
         "processor": platform.processor() or platform.machine(),
         "workers": workers or "cores",
         "seconds": {name: round(value, 2) for name, value in seconds.items()},

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -22,6 +21,7 @@ from autograder.grade.options import Options
 from autograder.grade.parcel import Batch, Result, Stopped, Submission
 from autograder.grade.pool import Pool
 from autograder.grade.progress import Progress, say
+from transformer_ref.processors import usable_processors
 
 if TYPE_CHECKING:
     from autograder.grade.gradebook import Classroom
@@ -32,7 +32,13 @@ ATTENTION = 1  # the exit code that says: somebody has to be looked at
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("assignment", metavar="ASSIGNMENT", help="such as 05_self_attention")
-    parser.add_argument("--workers", type=_positive, default=_cores(), metavar="N", help="processes (default: cores)")
+    parser.add_argument(
+        "--workers",
+        type=_positive,
+        default=usable_processors(),
+        metavar="N",
+        help="processes (default: one for each processor that may be used)",
+    )
     parser.add_argument("--dask", default="", metavar="SCHEDULER", help="use a Dask cluster, such as tcp://host:8786")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--force", action="store_true", help="grade again what is graded; points given by hand stay")
@@ -229,7 +235,3 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected at least 1, got {number}")
     return number
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -27,6 +27,9 @@ from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.reports import results
 from autograder.sandbox import backends, hiding
+from transformer_ref.device import choose_device
+from transformer_ref.faster import measure_machine
+from transformer_ref.processors import usable_processors
 
 LOCK = Path(__file__).resolve().parents[2] / "requirements.txt"
 MATTERS = ("torch", "nbgrader", "nbclient", "nbformat", "ipykernel", "jupyterlab", "sqlalchemy")
@@ -88,6 +91,7 @@ def examine(root: Path) -> Iterator[Finding]:
     """All findings, in the order in which things are needed."""
     yield _versions()
     yield _kernel()
+    yield from _machine()
     yield from _shadows(root)
     yield _released(root)
     for trouble in catalogue.troubles():
@@ -141,6 +145,18 @@ def _kernel() -> Finding:
         seen = f"it starts {program}, another Python than this one ({sys.executable})"
         return Finding(about, f"{seen}; learners would not find transformer_ref", remedy, fatal=False)
     return Finding(about, spec.resource_dir)
+
+
+def _machine() -> Iterator[Finding]:
+    """What was chosen for this machine by measuring it: it decides how long training and grading take."""
+    about, device = "machine", choose_device("auto")
+    yield Finding(about, f"{usable_processors()} of {os.cpu_count()} processors may be used")
+    try:
+        for choice in measure_machine(device):
+            yield Finding(about, str(choice))
+    except ValueError as error:
+        remedy = "Set it right, or unset it; until then no command of transformer_ref runs."
+        yield Finding(about, str(error), remedy, fatal=False)
 
 
 def _shadows(root: Path) -> Iterator[Finding]:

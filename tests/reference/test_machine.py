@@ -10,7 +10,7 @@ import torch
 
 from transformer_ref import machine
 from transformer_ref.config import PRECISIONS
-from transformer_ref.device import choose_precision
+from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.fast import attention as attention_module
 from transformer_ref.fast import top_k as top_k_module
 from transformer_ref.fast.attention import attention_kernel
@@ -284,3 +284,29 @@ def test_the_command_limits_the_threads(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "usable_processors", lambda: 1)
     assert main(["translate", "--checkpoint", str(tmp_path), "Hello."]) == 2  # there is no checkpoint
     assert torch.get_num_threads() == 1
+
+
+# --- GPUs, as far as they can be tried without one -------------------------------------------------------------------
+
+
+def test_a_gpu_without_bf16_units_computes_in_fp32_and_fp16_is_explained(monkeypatch):
+    monkeypatch.setattr(machine, "_faster_dtype", lambda device, *shapes: ("fp32", "bf16 0.3 times as fast"))
+    assert "0.3 times as fast; fp16 is not offered: its range" in str(faster_precision(torch.device("cuda")))
+    assert "fp16" not in str(faster_muon_precision(torch.device("cuda")))
+
+
+@pytest.mark.parametrize(
+    ("has_cuda", "has_mps", "chosen"), [(False, True, "mps"), (True, True, "cuda"), (False, False, "cpu")]
+)
+def test_auto_is_a_cuda_device_then_a_mac_s_gpu_then_the_processor(has_cuda, has_mps, chosen, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: has_mps)
+    assert choose_device("auto") == torch.device(chosen)
+
+
+def test_a_mac_s_gpu_is_taken_by_name_where_there_is_one_and_refused_elsewhere(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device("mps") == choose_device(torch.device("mps")) == torch.device("mps")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ValueError, match='device: expected one that this machine has, got "mps", the GPU of a Mac'):
+        choose_device("mps")

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_ref import machine
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.training import run as run_module
@@ -45,6 +46,17 @@ def test_a_card_counts_what_was_read(folder):
     assert (card["steps"], card["data"]["train"]["pairs"], card["data"]["train"]["empty"]) == (3, 3, 1)
     assert card["target_tokens_per_second"] == pytest.approx(card["target_tokens"] / card["seconds"], rel=0.05)
     assert [step for step, _ in card["curves"]["training"]] == [1, 2, 3]
+
+
+def test_a_card_lists_what_was_chosen_for_this_machine_and_why(tmp_path, monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "precision=fp32,muon=fp32")
+    ours = run(precision="auto")
+    fit(ours.training)
+    write_run_card(tmp_path, run_card(ours, CPU), "<svg/>")
+    expected = f"Muon's matrix products: fp32 (set by {machine.VARIABLE})"
+    assert expected in card_in(tmp_path)["machine"]["choices"]
+    page = (tmp_path / PAGE_FILE).read_text(encoding="utf-8")
+    assert f"- {expected}\n" in page and "| muon_precision | fp32 |" in page
 
 
 def test_equal_runs_have_equal_fingerprints_and_other_data_or_settings_other_ones():

@@ -8,7 +8,8 @@ cache grows, loses as much.
 import contextlib
 import ctypes
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for the two settings, in malloc.h
 KEPT = 2**31 - 1  # bytes freed at the end of the heap before any are given back
@@ -16,16 +17,37 @@ LARGEST_ON_HEAP = 2**25  # bytes; a larger block is always given back, and glibc
 ADAPTED = 2**26  # what glibc's own adaptation arrives at by itself when large blocks come and go
 
 
+_depth, _lock = 0, threading.Lock()  # how many of these contexts have been entered and not left
+
+
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within it freed memory stays with this process, where the C library is glibc; elsewhere do nothing."""
+    """Within it freed memory stays with this process, where the C library is glibc; elsewhere do nothing.
+
+    One of these contexts may be inside another, or begin in another thread: the last to end gives memory back.
+    """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if set_option is None:
         yield
         return
-    set_option(MMAP_THRESHOLD, LARGEST_ON_HEAP)
-    set_option(TRIM_THRESHOLD, KEPT)
+    _enter(set_option)
     try:
         yield
     finally:
-        set_option(TRIM_THRESHOLD, ADAPTED)
+        _leave(set_option)
+
+
+def _enter(set_option: Callable[[int, int], int]) -> None:
+    global _depth
+    with _lock:
+        _depth += 1
+        set_option(MMAP_THRESHOLD, LARGEST_ON_HEAP)
+        set_option(TRIM_THRESHOLD, KEPT)
+
+
+def _leave(set_option: Callable[[int, int], int]) -> None:
+    global _depth
+    with _lock:
+        _depth -= 1
+        if _depth == 0:
+            set_option(TRIM_THRESHOLD, ADAPTED)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from transformer_ref.machine import choices_made
 from transformer_ref.training.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
 from transformer_ref.training.run import Run
 
@@ -36,6 +37,7 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
             "system": platform.platform(),
             "python": platform.python_version(),
             "torch": torch.__version__,
+            "choices": [str(choice) for choice in choices_made()],
         },
         "steps": training.step,
         "epochs": training.stream.epoch,
@@ -94,6 +96,8 @@ def page(card: Mapping[str, Any]) -> str:
         "",
         f"{machine['device']}, {machine['processes']} process(es) of {machine['threads']} thread(s); "
         f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}.",
+        "",
+        *(f"- {choice}" for choice in machine.get("choices", [])),  # cards of earlier versions have none
         "",
         f"![the loss while it trained]({CURVES_FILE})",
         "",

@@ -11,6 +11,7 @@ from autograder import course
 from autograder.prepare import doctor, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import backends
+from transformer_ref import machine
 
 
 @pytest.fixture
@@ -48,6 +49,17 @@ def test_every_finding_that_is_not_well_says_what_to_do(folder):
         lines = str(finding).splitlines()
         assert lines[0][0] in "✓✗!"
         assert (lines[0][0] == "✓") == (len(lines) == 1)
+
+
+def test_what_was_chosen_for_this_machine_is_listed(folder, monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "precision=fp32,muon=bf16,attention=kernel,top_k=3000")
+    seen = [finding.seen for finding in about(folder, "machine")]
+    assert seen[0].endswith("processors may be used")
+    assert f"matrix products: fp32 (set by {machine.VARIABLE})" in seen
+    assert f"top k in pieces: from 3,000 tokens on (set by {machine.VARIABLE})" in seen
+    monkeypatch.setenv(machine.VARIABLE, "precision=fp8")
+    (wrong,) = [finding for finding in about(folder, "machine") if finding.remedy]
+    assert "expected fp32 or bf16 for precision, got 'fp8'" in wrong.seen and not wrong.fatal
 
 
 @pytest.mark.parametrize("place", ["torch.py", f"exercises/{ASSIGNMENT.id}/numbers.py"])
