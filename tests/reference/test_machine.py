@@ -1,5 +1,6 @@
 """What this machine is fast at is measured on it, once, and whoever knows better can say so."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -7,15 +8,23 @@ import time
 
 import pytest
 import torch
+from drawn import generator, tiny_config
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_ref import machine
-from transformer_ref.config import PRECISIONS
+from transformer_ref.config import PRECISIONS, TrainingConfig
+from transformer_ref.data.batching import BatchStream
+from transformer_ref.decoding.beam_search import beam_search
+from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.sampling import sample_decode
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.fast import attention as attention_module
 from transformer_ref.fast import top_k as top_k_module
 from transformer_ref.fast.attention import attention_kernel
+from transformer_ref.fast.loss import PackedLoss
 from transformer_ref.fast.top_k import quick_top_k, top_k_length
-from transformer_ref.faster import measure_machine
+from transformer_ref.faster import accelerate, measure_machine, top_k
 from transformer_ref.machine import (
     VALUES,
     VARIABLE,
@@ -25,7 +34,15 @@ from transformer_ref.machine import (
     limit_threads,
     speedup,
 )
+from transformer_ref.model import positional_encoding
+from transformer_ref.model.transformer import Transformer
 from transformer_ref.processors import usable_processors
+from transformer_ref.training import processes
+from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.loss import MeanLoss
+from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.processes import Processes
+from transformer_ref.training.trainer import Training, fit, validation_loss
 
 CPU = torch.device("cpu")
 # what one machine chooses, and another that has no bf16 units, both without units wider than AVX2's
@@ -310,3 +327,72 @@ def test_a_mac_s_gpu_is_taken_by_name_where_there_is_one_and_refused_elsewhere(m
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(ValueError, match='device: expected one that this machine has, got "mps", the GPU of a Mac'):
         choose_device("mps")
+
+
+class WithoutFloat64(TorchDispatchMode):
+    """Refuse to compute in float64, as a Mac's GPU does, except where the processor may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations, self.on_the_processor = 0, False
+
+    def may(self, function):
+        """Return the function, which computes on the processor whatever the device is."""
+
+        @functools.wraps(function)
+        def computed(*arguments):
+            self.on_the_processor = True
+            try:
+                return function(*arguments)
+            finally:
+                self.on_the_processor = False
+
+        return computed
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **(kwargs or {}))
+        self.operations += 1
+        for tensor in pytree.tree_leaves((args, kwargs, results)):
+            is_float64 = isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64
+            if is_float64 and not self.on_the_processor:
+                raise TypeError(f"{function} got or gave float64, which MPS does not have")
+        return results
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("loss", [MeanLoss, PackedLoss])
+def test_nothing_that_runs_on_a_device_needs_float64_which_a_mac_s_gpu_does_not_have(precision, loss, monkeypatch):
+    refusing = WithoutFloat64()
+    table = refusing.may(positional_encoding.sinusoidal_table)  # which is then copied to the device
+    monkeypatch.setattr(positional_encoding, "sinusoidal_table", table)
+    config = tiny_config(source_vocabulary=23, target_vocabulary=23, tie_embeddings=True)
+    model = accelerate(Transformer(config, generator(1)))
+    recipe = TrainingConfig(precision=precision, muon_precision="fp32", average_decay=0.9, steps=2, warm_up=1)
+    sides = [[[3 + (i + j) % 20 for j in range(1 + i % 6)] for i in range(20)] for _ in range(2)]
+    stream = BatchStream(*sides, 40, config.pad, config.bos, config.eos, 1)
+    run = Training(
+        model, build_optimizer(model, recipe), stream, recipe, loss(config.pad, 0.1), WeightAverage(model, 0.9)
+    )
+    source = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0]])
+    with refusing:
+        fit(run)
+        judged = run.average.of(model)
+        assert validation_loss(judged, stream.one_epoch(), config.pad) > 0
+        judged.eval()
+        greedy_decode(judged, source, 6)
+        beam_search(judged, source, 3, 6, 1.0, top_k)
+        sample_decode(judged, source, 6, generator=generator(2))
+    assert refusing.operations > 1_000
+
+
+def test_processes_on_a_mac_compute_on_its_processor(monkeypatch):
+    started = []
+    for name in processes.STARTED_BY_TORCHRUN:
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(processes.distributed, "init_process_group", started.append)
+    monkeypatch.setattr(processes.distributed, "get_rank", lambda: 0)
+    monkeypatch.setattr(processes.distributed, "get_world_size", lambda: 2)
+    assert processes.join_processes("auto") == (Processes(0, 2), "cpu") and started == ["gloo"]
+    with pytest.raises(ValueError, match="device: expected one on which processes can exchange tensors, .* got 'mps'"):
+        processes.join_processes("mps")

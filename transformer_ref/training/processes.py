@@ -103,13 +103,18 @@ ALONE = Processes()
 def join_processes(device: str) -> tuple[Processes, str]:
     """Return this process among its group and the device for it, when torchrun started it; else it is alone.
 
-    device: as `choose_device` takes it; "auto" or "cuda" become the CUDA device of this process's number.
+    device: as `choose_device` takes it; "auto" or "cuda" become the CUDA device of this process's number, and without
+        one "auto" is the CPU. Raises ValueError for "mps", on which processes cannot exchange tensors.
     """
     if not all(name in os.environ for name in STARTED_BY_TORCHRUN):
         return ALONE, device
     if device == "cuda" or (device == "auto" and torch.cuda.is_available()):
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)
+    elif device == "auto":
+        device = "cpu"
+    elif device.startswith("mps"):
+        raise ValueError(f"device: expected one on which processes can exchange tensors, cpu or cuda, got {device!r}")
     distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     return Processes(distributed.get_rank(), distributed.get_world_size()), device
 
