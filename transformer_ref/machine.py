@@ -2,7 +2,8 @@
 
 A choice is made when it is first needed, never at import, and then kept for the process. It changes how fast something
 is computed and at most how a result rounds. What a training run chooses is saved with it (`TrainingConfig.precision`,
-`muon_precision`), so a resumed run rounds in the same way.
+`muon_precision`), so a resumed run rounds in the same way. The ratios of the other choices that rounding depends on are
+so far from 1, with units for bf16 and without, that one machine always chooses alike.
 
 ATTENTION_BY_HAND_MACHINE overrides choices, such as "precision=fp32,top_k=8000"; VALUES lists what it can set.
 """

@@ -203,6 +203,12 @@ def test_attention_in_bf16_is_computed_by_whichever_way_is_clearly_faster(times_
     assert attention_kernel().value == chosen
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_attention_in_bf16_can_be_measured_from_wherever_it_is_needed_first(mode):
+    with mode():
+        assert "two products" in attention_kernel().why
+
+
 @pytest.mark.parametrize(("wins_from", "chosen"), [(0, 2_000), (5_000, 8_000), (10**8, top_k_module.NEVER)])
 def test_rows_are_searched_in_pieces_from_the_first_length_where_that_is_faster(wins_from, chosen, monkeypatch):
     monkeypatch.setattr(top_k_module, "_speedup_at", lambda length: 2.0 if length >= wins_from else 0.9)
