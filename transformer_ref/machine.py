@@ -148,7 +148,7 @@ def _faster_dtype(device: torch.device, *shapes: tuple[int, ...]) -> tuple[str, 
 def speedup(usual: Callable[[], Tensor], other: Callable[[], Tensor]) -> float:
     """Return how many times as fast `other` is as `usual`.
 
-    Both are called in turn, and the fastest call of each counts: whatever else runs can only make a call slower. The
+    Both are called in turn, and the fastest call of each counts: other programs can only make a call slower. The
     first call of each warms up and does not count. On a CPU one thread computes, and where possible the clock counts
     only its own processor time, so that a busy machine measures the same as an idle one.
     """
@@ -179,7 +179,7 @@ def _seconds(function: Callable[[], Tensor]) -> float:
 
 
 def is_traced() -> bool:
-    """Return whether torch records or compiles what runs now: that shall run anywhere, and must hold no measurement."""
+    """Return whether torch traces or compiles now. A trace must run on any machine, so it must hold no measurement."""
     compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
     return torch.jit.is_tracing() or bool(compiling and compiling())
 
@@ -187,9 +187,9 @@ def is_traced() -> bool:
 def limit_threads() -> Choice:
     """Let torch use no more threads than this process may keep busy, and return how many it uses.
 
-    In a container torch starts a thread for each processor of the host, and they wait for each other. What the user
-    set, by OMP_NUM_THREADS, MKL_NUM_THREADS or ATTENTION_BY_HAND_MACHINE, stays. For commands: a library does not
-    change the threads of the program that imports it.
+    In a container torch starts a thread for each processor of the host, and they wait for each other. A number that
+    the user set, by OMP_NUM_THREADS, MKL_NUM_THREADS or ATTENTION_BY_HAND_MACHINE, stays. Only commands call this: a
+    library does not change the threads of the program that imports it.
     """
     given, before, usable = _given().get("threads"), torch.get_num_threads(), usable_processors()
     if given is not None:

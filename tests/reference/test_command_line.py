@@ -54,7 +54,7 @@ def test_training_shows_step_loss_speed_and_time_left_on_stderr_and_nothing_on_s
     assert shown.out == ""
     assert re.search(r"step 2 \(100%\)  loss \d\.\d{3}  [\d,]+ tokens/s  0:00 left", shown.err)
     assert "validation loss" in shown.err and "done after 2 steps" in shown.err
-    assert re.search(r"cost: 2 steps are \d\.\de\+\d+ operations, \d+ seconds at half", shown.err)
+    assert re.search(r"cost: 2 steps are \d\.\de\+\d+ operations, about \d+ seconds at 60% of the", shown.err)
 
 
 def test_resuming_goes_on_after_the_saved_step(checkpoint, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""What this machine is fast at is measured on it, once, and whoever knows better can say so."""
+"""Each choice is measured on this machine, once, and the user can override it."""
 
 import functools
 import os
@@ -45,7 +45,7 @@ from transformer_ref.training.processes import Processes
 from transformer_ref.training.trainer import Training, fit, validation_loss
 
 CPU = torch.device("cpu")
-# what one machine chooses, and another that has no bf16 units, both without units wider than AVX2's
+# An x86 processor held back to AVX2, so without units for bf16.
 AVX2 = dict(ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_ENABLE_INSTRUCTIONS="AVX2")
 
 

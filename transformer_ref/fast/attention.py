@@ -52,7 +52,7 @@ def _measured_kernel() -> tuple[str, str]:
     return chosen, f"two products {times_as_fast:.2g} times as fast as the library's kernel"
 
 
-@torch.inference_mode(mode=False)  # whoever needs the choice may be in it, and gradients are not
+@torch.inference_mode(mode=False)  # the choice may first be needed within it, where no gradients exist
 @torch.enable_grad()
 def _with_gradient(kernel: Callable[..., Tensor]) -> Tensor:
     query = torch.ones(MEASURED, dtype=torch.bfloat16, requires_grad=True)

@@ -74,7 +74,7 @@ class Muon(TorchsMuon):
         return matrix.grad.lerp(momentum, group["momentum"]) if group["nesterov"] else momentum
 
     def settings(self, group: dict, device: torch.device) -> dict[str, Any]:
-        """Return what `orthogonal` takes beside the matrices."""
+        """Return the arguments of `orthogonal`, except the matrices."""
         return dict(
             coefficients=group["ns_coefficients"],
             steps=group["ns_steps"],
