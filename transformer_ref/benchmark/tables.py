@@ -42,18 +42,14 @@ IN_SHORT = (  # what a reader would try first, and where others are faster
 def short_table(entries: Sequence[Entry]) -> str:
     """Return the ratios of IN_SHORT."""
     lines = [
-        "How many times as fast ours is, in target tokens a second (training) or sentences a second (decoding), "
-        f"at d_model 256. {_where(entries)}",
+        "How many times as fast ours is at d_model 256, in target tokens (training) or sentences a second (decoding); "
+        f'in the rows "fastest", each library computes in its fastest precision. {_where(entries)}',
         "",
         *_head("ours, next to", entries),
     ]
     for each in IN_SHORT:
         cells = [_number(_ratio(entry["rows"], each), "{:.2f}") for entry in entries]
         lines.append(_line(each.words, cells))
-    lines += [
-        "",
-        '"Fastest" compares the fastest precision of each: bf16 and int8 are included where the library has them.',
-    ]
     return "\n".join(lines)
 
 
