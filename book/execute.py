@@ -4,13 +4,14 @@ The outputs go to the builder's own cache (jupyter-cache), so a build that was i
 again only when its cells or the code that they import have changed.
 """
 
+import itertools
 import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,25 +81,29 @@ def execute(cache_folder: Path, jobs: int) -> list[str]:
     subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], capture_output=True, check=False)
     timeout = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["execute"]["timeout"]
     failed, waiting, began = [], list(to_run), time.monotonic()
-    with ProcessPoolExecutor(min(jobs, len(to_run))) as pool:
-        running = {pool.submit(run_cells, page, timeout): page for page in to_run}
+    jobs = min(jobs, len(to_run))
+    with ProcessPoolExecutor(jobs) as pool:
+        # No page is handed over before a process is free: an interrupted run would go on with it.
+        begun = iter(to_run)
+        running = {pool.submit(run_cells, page, timeout): page for page in itertools.islice(begun, jobs)}
         try:
-            for future in as_completed(running):
-                page, result = running[future], future.result()
-                waiting.remove(page)
-                if result.err is not None:
-                    failed.append(page.name)
-                    say(f"book/{page.name}.md: ERROR: a cell failed\n{result.exc_string}")
-                    continue
-                bundle = CacheBundleIn(result.nb, str(page.path), data={"execution_seconds": result.time})
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-                left = clock(remaining(to_run, waiting, jobs, time.monotonic() - began))
-                done = f"page {len(to_run) - len(waiting)} of {len(to_run)}"
-                say(f"{done}: {page.name}, {result.time:.0f} s" + (f", about {left} left" if waiting else ""))
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    page, result = running.pop(future), future.result()
+                    waiting.remove(page)
+                    running.update({pool.submit(run_cells, each, timeout): each for each in itertools.islice(begun, 1)})
+                    if result.err is not None:
+                        failed.append(page.name)
+                        say(f"book/{page.name}.md: ERROR: a cell failed\n{result.exc_string}")
+                        continue
+                    bundle = CacheBundleIn(result.nb, str(page.path), data={"execution_seconds": result.time})
+                    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                    left = clock(remaining(to_run, waiting, jobs, time.monotonic() - began))
+                    done = f"page {len(to_run) - len(waiting)} of {len(to_run)}"
+                    say(f"{done}: {page.name}, {result.time:.0f} s" + (f", about {left} left" if waiting else ""))
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
-                process.terminate()  # one whose cells are running ends their kernel first
+                process.terminate()  # a process whose cells are running ends their kernel first
             raise
     return failed
 

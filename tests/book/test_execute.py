@@ -81,9 +81,10 @@ def test_a_page_whose_cell_fails_is_named_with_the_error_and_the_others_are_kept
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_no_kernel_behind_and_keeps_finished_pages(execute, tmp_path, number):
+def test_an_interrupted_run_leaves_no_kernel_behind_and_keeps_finished_pages(execute, tmp_path, capsys, number):
     waits = f"open('{tmp_path}/pid', 'w').write(str(__import__('os').getpid())); __import__('time').sleep(600)"
-    write(tmp_path, a="1", b=waits)
+    later = {name: f"open('{name}.ran', 'w')" for name in "cde"}
+    write(tmp_path, a="1", b=waits, **later)
     program = RUN.format(book=str(ROOT / "book"), root=str(tmp_path))
     (tmp_path / "run.py").write_text(program)
     with subprocess.Popen([sys.executable, tmp_path / "run.py"], stderr=subprocess.PIPE, start_new_session=True) as run:
@@ -100,9 +101,10 @@ def test_an_interrupted_run_leaves_no_kernel_behind_and_keeps_finished_pages(exe
     assert run.returncode != 0
     psutil.wait_procs([kernel], timeout=60)
     assert not kernel.is_running()
-    write(tmp_path, a="1", b="2")
+    assert list((tmp_path / "book").glob("*.ran")) == []
+    write(tmp_path, a="1", b="2", **later)
     assert execute.execute(tmp_path / "cache", 1) == []
-    assert not (tmp_path / "book" / "pid").exists()
+    assert "running the cells of 4 pages, 1 at a time; 1 are unchanged" in capsys.readouterr().out
 
 
 def test_the_time_left_is_the_share_of_the_work_that_is_left(execute):
