@@ -125,7 +125,7 @@ course:
 	@$(MAKE) --no-print-directory STEP='[1/6] ' setup
 	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$(HALF)} PYTHONUNBUFFERED=1 \
 	  $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j 2) JOBS=$(HALF) $(BESIDE:%=course-%)
-	@$(MAKE) --no-print-directory build/site/index.html
+	$(call step,2/6,build/site/index.html)
 	@took=$$(( $$(date +%s) - $$(cat build/.course) )); \
 	  if [ -n "$$(find $(MADE) -newer build/.course 2>/dev/null)" ]; then echo "[6/6] done in $$((took / 60)) min $$((took % 60)) s. Open:"; \
 	  else echo '[6/6] nothing has changed since the last run: everything is there. Open:'; fi
