@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -15,11 +16,13 @@ from pathlib import Path
 import autograder
 import transformer_ref
 from autograder import course
-from autograder.catalogue import chapters, own
+from autograder.catalogue import own
 from autograder.catalogue.exercise import Assignment
 
 FILE = Path("build", "checked.json")
 GRADER, REFERENCE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
+CATALOGUE = GRADER / "catalogue"
+CHAPTER = re.compile(r"\bch\d\d_\w+")
 SOURCES = (".py", ".json", ".js")
 BLANKS = "the blanks"
 
@@ -29,16 +32,27 @@ def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
 
     The blanks themselves are made from these; `release` adds their digest (`BLANKS`) once they are made.
     """
-    if assignment.id.startswith(own.PREFIX):  # it may borrow exercises from any chapter
-        entries = [*own.sources(assignment.id), *filter(_is_entry, _sources(GRADER))]
-    else:
-        entries = chapters.sources(assignment)
     return {
         "the solution": digest_folder(root / "solutions" / assignment.id),
-        "the catalogue": _digest(entries),
+        "the catalogue": _digest(entries(assignment)),
         course.MARKER: hashlib.sha256((root / course.MARKER).read_bytes()).hexdigest()[:16],
         **_installed(),
     }
+
+
+def entries(assignment: Assignment) -> list[Path]:
+    """The files of its exercises, and those of all chapters that these files name, as in an import."""
+    if assignment.id.startswith(own.PREFIX):  # it may borrow exercises from any chapter
+        return [*own.sources(assignment.id), *filter(_is_entry, _sources(GRADER))]
+    found, waiting = set(), {f"ch{assignment.id}"}
+    while waiting:
+        chapter = waiting.pop()
+        found.add(chapter)
+        named = {
+            name for path in (CATALOGUE / chapter).glob("*.py") for name in CHAPTER.findall(path.read_text("utf-8"))
+        }
+        waiting |= {name for name in named if (CATALOGUE / name).is_dir()} - found
+    return sorted(path for chapter in found for path in (CATALOGUE / chapter).glob("*.py"))
 
 
 def digest_folder(folder: Path) -> str:
@@ -90,7 +104,7 @@ def _sources(package: Path) -> list[Path]:
 
 
 def _is_entry(path: Path) -> bool:
-    return path.parent.parent == GRADER / "catalogue"
+    return path.parent.parent == CATALOGUE
 
 
 def _hidden(path: Path, folder: Path) -> bool:
