@@ -122,7 +122,7 @@ class OwnCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep these rows of the batch."""
-        self.ids = self.ids[rows]
+        self.ids = self.ids.index_select(0, rows)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class OwnSource:
 
     def select(self, rows: Tensor) -> "OwnSource":
         """Return the given rows of the batch."""
-        return OwnSource(self.ids[rows])
+        return OwnSource(self.ids.index_select(0, rows))
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,9 @@ class OwnTransformer(nn.Module):
             return OwnDecoded(self(encoded.ids, so_far)[:, -target_ids.shape[1] :])
         batch, beam = target_ids.shape
         theirs = mask[:, 0]  # (batch, beam, so far), True at a hypothesis's own tokens
-        prefixes = so_far[:, None].expand_as(theirs)[theirs].view(batch * beam, -1)  # (batch * beam, length)
+        length = so_far.shape[1] // beam  # of every prefix; an index by the mask would wait for a GPU
+        order = theirs.byte().argsort(dim=-1, descending=True, stable=True)[..., :length]  # (batch, beam, length)
+        prefixes = so_far[:, None].expand_as(theirs).gather(-1, order).view(batch * beam, length)
         logits = self(encoded.ids.repeat_interleave(beam, dim=0), prefixes)[:, -1]  # (batch * beam, vocabulary)
         return OwnDecoded(logits.view(batch, beam, -1))
 

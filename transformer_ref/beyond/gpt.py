@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.decoding.sampling import sampling_probabilities
+from transformer_ref.decoding.sampling import draw, sampling_probabilities
 from transformer_ref.model.embedding import Embedding
 from transformer_ref.model.feed_forward import FeedForward
 from transformer_ref.model.key_value_cache import KeyValueCache
@@ -119,7 +119,7 @@ def choose(logits: Tensor, tau: float, g: torch.Generator | None) -> Tensor:
         raise ValueError(f"tau: expected a finite number of at least 0, got {tau}")
     if tau == 0:
         return logits.argmax(-1)
-    return torch.multinomial(sampling_probabilities(logits, tau), 1, generator=g).squeeze(1)  # (batch,)
+    return draw(sampling_probabilities(logits, tau), g)  # (batch,)
 
 
 def _expect_prompt(ids: Tensor, n: int) -> None:

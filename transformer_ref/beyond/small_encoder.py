@@ -41,7 +41,7 @@ class SmallEncoder(nn.Module):
 
     def forward(self, ids):
         """ids: (B, T) -> (B, T, D)."""
-        x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
+        x = self.words(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
         for layer in self.layers:
             x = layer(x)
         return self.norm(x)

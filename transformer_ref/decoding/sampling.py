@@ -46,6 +46,16 @@ def sampling_probabilities(
     return probabilities
 
 
+def draw(probabilities: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Return an index drawn from each row of probabilities, (..., vocabulary) -> (...), or that of a NaN.
+
+    Each index waits an exponential time with its probability as the rate, and the first one wins. The draws are those
+    of `torch.multinomial`, which on a GPU makes the CPU wait in order to check the probabilities.
+    """
+    times = torch.empty_like(probabilities).exponential_(generator=generator)
+    return (probabilities / times).argmax(dim=-1)
+
+
 @torch.inference_mode()
 def sample_decode(
     model: Transformer,
@@ -61,7 +71,7 @@ def sample_decode(
     model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
     bos, for all sources or for each; generator: on the model's device; the rest: see `sampling_probabilities`.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then pads.
-    Raises ValueError when the model is in training mode or max_length is below 1.
+    Raises ValueError when the model is in training mode, max_length is below 1 or a logit is NaN.
     """
     expect_ready(model, max_length)
     config, limits = model.config, length_limits(source_ids, max_length)
@@ -75,9 +85,13 @@ def sample_decode(
         logits = model.logits(hidden).float()  # (batch, vocabulary)
         logits[:, config.pad] = -torch.inf  # padding is no word
         probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
-        drawn = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)  # (batch,)
+        drawn = draw(probabilities, generator)  # (batch,)
         target[:, step] = drawn.masked_fill(ended, config.pad)
         ended |= (drawn == config.eos) | (limit <= step)
-        if ended.all():
+        # the only line of the loop that waits for a GPU
+        is_over, has_nan = torch.stack([ended.all(), probabilities.sum().isnan()]).tolist()
+        if has_nan:
+            raise ValueError("logits: expected numbers to draw from, got NaN")
+        if is_over:
             return target[:, : step + 1]
     return target
