@@ -23,11 +23,14 @@ def causal_mask(query_length: int, offset: int = 0, device: torch.device | None 
     """Return True where the key is not later than the query.
 
     offset: number of earlier positions whose keys are cached; query i stands at position offset + i.
-    Returns (query, offset + query).
+    Returns (query, offset + query). Without an offset it has the attribute `is_causal`, which says what the mask is to
+    `fused_attention` on a GPU; so do not change its cells in place.
     """
     query_position = torch.arange(offset, offset + query_length, device=device)
     key_position = torch.arange(offset + query_length, device=device)
-    return key_position <= query_position[:, None]  # (query, key)
+    mask = key_position <= query_position[:, None]  # (query, key)
+    mask.is_causal = offset == 0
+    return mask
 
 
 def decoder_mask(ids: Tensor, pad: int) -> Tensor:
