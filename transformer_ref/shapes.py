@@ -40,9 +40,12 @@ def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
     """Return nothing if no row of `ids`, (batch, length), goes on after its padding; raise ValueError otherwise.
 
     Raises what `expect_ids` raises for anything but such ids. A graph that is being traced or compiled has no numbers
-    to look at, and only its shape is checked.
+    to look at, and only its shape is checked. So it is in a training step on a GPU, where looking would wait for it:
+    `Gradients` checks a batch on the CPU, before it is copied.
     """
     expect_ids(name, ids, "batch", "length")
+    if ids.device.type != "cpu" and torch.is_grad_enabled():
+        return
     compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
     if (compiling is not None and compiling()) or torch.jit.is_tracing():
         return

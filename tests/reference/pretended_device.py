@@ -31,7 +31,6 @@ from torch import nn
 from torch.nn.utils import clip_grad
 from torch.optim import optimizer as torch_optimizer
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_flatten, tree_map
 
 DEVICE = torch.device("cuda", 0)
 PACKAGE = f"{os.sep}transformer_ref{os.sep}"
@@ -118,28 +117,34 @@ class DeviceTensor(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, function, types, arguments=(), named=None):
         named, name = named or {}, function._schema.name.split("::")[1]
-        tensors = [each for each in tree_flatten((arguments, named))[0] if isinstance(each, torch.Tensor)]
+        tensors: list[torch.Tensor] = []
+        raw_arguments, raw_named = _unwrapped(arguments, tensors), _unwrapped(named, tensors)
         _inspect(name, arguments, named, [each for each in tensors if not isinstance(each, DeviceTensor)])
         if name not in VIEWS:
             LOG.kernels[name] += 1
         given = {id(each.raw): each for each in tensors if isinstance(each, DeviceTensor)}
-        raw_arguments, raw_named = tree_map(_unwrapped, (arguments, named))
-        result = function(*raw_arguments, **raw_named)
-
-        def wrapped(value: Any) -> Any:
-            if not _is_plain(value):
-                return value
-            return given[id(value)] if id(value) in given else DeviceTensor(value)  # in place: what was given
-
-        return tree_map(wrapped, result)
+        return _wrapped(function(*raw_arguments, **raw_named), given)
 
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and not isinstance(value, DeviceTensor)
 
 
-def _unwrapped(value: Any) -> Any:
-    return value.raw if isinstance(value, DeviceTensor) else value
+def _unwrapped(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """Return the arguments of an operation with ordinary tensors, and add those that were there to `tensors`."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return value.raw if isinstance(value, DeviceTensor) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)([_unwrapped(each, tensors) for each in value])
+    return {name: _unwrapped(each, tensors) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def _wrapped(value: Any, given: dict[int, DeviceTensor]) -> Any:
+    """Return the result of an operation on the device; one in place returns the tensor that it was given."""
+    if isinstance(value, torch.Tensor):
+        return given[id(value)] if id(value) in given else DeviceTensor(value)
+    return type(value)([_wrapped(each, given) for each in value]) if isinstance(value, (list, tuple)) else value
 
 
 def _inspect(name: str, arguments: tuple, named: dict, from_cpu: list[torch.Tensor]) -> None:
@@ -163,9 +168,6 @@ def _inspect(name: str, arguments: tuple, named: dict, from_cpu: list[torch.Tens
         return
     if strange := [each for each in from_cpu if each.dim() or name in NOT_EVEN_A_NUMBER]:
         _refuse(name, strange)
-    generator = named.get("generator")
-    if generator is not None and torch.device(generator.device).type == "cpu":
-        raise RuntimeError(f"Expected a 'cuda' device type for generator but found 'cpu' in {name}, {asking_line()}")
 
 
 def _log_copy(arguments: tuple, named: dict) -> None:
@@ -234,6 +236,8 @@ class _PretendedDevice(TorchFunctionMode):
         if name == "scaled_dot_product_attention" and isinstance(first, DeviceTensor):
             if named.get("attn_mask") is not None or arguments[3:4] not in ((), (None,)):
                 LOG.add("mask", name)
+        if isinstance(first, DeviceTensor):
+            _expect_device_generator(name, named)
         device = named.get("device")
         if device is None or name in ("manual_seed", "set_default_device"):
             return function(*arguments, **named)
@@ -249,14 +253,18 @@ def _made(function, name: str, first: Any, arguments: tuple, named: dict) -> Any
         return function(*arguments, **named)
     if isinstance(first, DeviceTensor):  # such as zeros_like(x, device=...): it stays where x is
         return function(*arguments, **{**named, "device": None})
-    if (generator := named.get("generator")) is not None and not isinstance(generator, DeviceGenerator):
-        raise RuntimeError(f"Expected a 'cuda' device type for generator but found 'cpu' in {name}, {asking_line()}")
+    _expect_device_generator(name, named)
     made = function(*arguments, **{**named, "device": "cpu"})
     if name in ("tensor", "as_tensor", "asarray"):
         LOG.add("copy", name)
     else:
         LOG.kernels[name] += 1
     return made if isinstance(made, DeviceTensor) else DeviceTensor(made.detach()).requires_grad_(made.requires_grad)
+
+
+def _expect_device_generator(name: str, named: dict) -> None:
+    if (generator := named.get("generator")) is not None and not isinstance(generator, DeviceGenerator):
+        raise RuntimeError(f"Expected a 'cuda' device type for generator but found 'cpu' in {name}, {asking_line()}")
 
 
 def _moved(name: str, x: torch.Tensor, arguments: tuple, named: dict) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Sentences of ids become batches of similar length (chapter 10)."""
 
+import copy
 import hashlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -10,20 +11,49 @@ import torch
 from torch import Tensor
 
 
-class Batch(NamedTuple):
-    """What one training step needs: the target twice, as the decoder's input and as the labels to predict."""
-
+class _Ids(NamedTuple):
     source: Tensor  # (batch, source), ending in eos
     target_input: Tensor  # (batch, target), beginning with bos
     target_labels: Tensor  # (batch, target), ending in eos
 
+
+class Batch(_Ids):
+    """What one training step needs: the target twice, as the decoder's input and as the labels to predict.
+
+    real: the indices of the real tokens in `target_labels.flatten()`, (real,), or None before `counted` found them.
+    """
+
+    real: Tensor | None = None
+
+    def counted(self, pad: int) -> "Batch":
+        """Return the batch with `real`. On the CPU this is fast; on a GPU the CPU waits until the GPU has found them."""
+        if self.real is not None:
+            return self
+        batch = Batch(*self)
+        batch.real = real_indices(self.target_labels, pad)
+        return batch
+
     def to(self, device: torch.device) -> "Batch":
         """Return the batch on that device."""
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+        batch = Batch(*(moved(tensor, device) for tensor in self))
+        batch.real = None if self.real is None else moved(self.real, device)
+        return batch
 
     def rows(self, first: int, every: int) -> "Batch":
         """Return the batch of every `every`-th row, beginning with row `first`."""
         return Batch(*(tensor[first::every] for tensor in self))
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return the tensor on that device. CUDA copies from page-locked memory while the CPU goes on."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.contiguous().pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+def real_indices(ids: Tensor, pad: int) -> Tensor:
+    """Return where `ids.flatten()` is not `pad`: (real,) of int64, in ascending order."""
+    return (ids != pad).flatten().nonzero().squeeze(1)
 
 
 def pad_sequences(sequences: Sequence[Sequence[int]], pad: int) -> Tensor:
@@ -131,3 +161,28 @@ class BatchStream:
     def _order(self) -> list[list[int]]:
         generator = torch.Generator().manual_seed((self.seed * 1_000_003 + self.epoch) % 2**63)
         return self._pack(self._lengths, self.max_tokens, generator)
+
+
+class NextBatch:
+    """The batches of a stream, each built on request before it is taken, for example while a GPU computes.
+
+    The stream stands where it would without this: behind the last batch that was taken.
+    """
+
+    def __init__(self, stream: BatchStream) -> None:
+        self._stream = stream
+        self._ahead = copy.copy(stream)  # has its own position
+        self._batches = iter(self._ahead)
+        self._built: Batch | None = None
+
+    def build(self) -> None:
+        """Build the next batch, unless it is there."""
+        if self._built is None:
+            self._built = next(self._batches)
+
+    def take(self) -> Batch:
+        """Return the next batch."""
+        self.build()
+        batch, self._built = self._built, None
+        self._stream.epoch, self._stream.position = self._ahead.epoch, self._ahead.position
+        return batch

@@ -23,19 +23,26 @@ class PackedLoss(MeanLoss):
         """Return the mean loss, a scalar."""
         if model.output.bias is not None:
             return super().__call__(model, batch)
-        real = batch.target_labels != self.pad  # (batch, target)
-        hidden = hidden_at(model, batch.source, batch.target_input, real)  # (real, d_model)
-        return projected_cross_entropy(hidden, model.output.weight, batch.target_labels[real], self.pad, self.smoothing)
+        batch = batch.counted(self.pad)
+        wanted = batch.target_labels != self.pad  # (batch, target)
+        hidden = hidden_at(model, batch.source, batch.target_input, wanted, batch.real)  # (real, d_model)
+        labels = batch.target_labels.flatten().index_select(0, batch.real)  # (real,)
+        return projected_cross_entropy(hidden, model.output.weight, labels, self.pad, self.smoothing)
 
 
-def hidden_at(model: Transformer, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor) -> Tensor:
+def hidden_at(
+    model: Transformer, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor, indices: Tensor | None = None
+) -> Tensor:
     """Return the rows of `model.hidden` at the wanted target tokens, (wanted, d_model), and compute no others.
 
-    wanted: boolean, (batch, target): the tokens of each row that a loss reads, from the first on.
+    wanted: boolean, (batch, target): the tokens of each row that a loss reads, from the first on; indices: where
+    `wanted.flatten()` is True, where that is known.
     """
     real = source_ids != model.config.pad  # (batch, source)
     if real.device.type != "cpu" or not (can_pack(real) and can_pack(wanted)):
-        return model.hidden(source_ids, target_input_ids)[wanted]  # on a GPU the library's kernel is the fast path
+        indices = wanted.flatten().nonzero().squeeze(1) if indices is None else indices
+        hidden = model.hidden(source_ids, target_input_ids)  # on a GPU the library's kernel is the fast path
+        return hidden.flatten(0, 1).index_select(0, indices)
     source, target = Packing(real), Packing(wanted)
     among_source, among_target = PackedMask(source, source), PackedMask(target, target, causal=True)
     x = model.dropout(source.pack(model.positions(model.source_embedding(source_ids))))  # (source rows, d_model)

@@ -24,8 +24,9 @@ class WeightAverage:
         """Move the mean toward the model's weights."""
         self.updates += 1
         decay = min(self.decay, (self.updates + 1) / (self.updates + 10))
-        for name, parameter in parameters_of(model).items():
-            self.means[name].lerp_(parameter, 1 - decay)
+        parameters = parameters_of(model)
+        # one call for all: on a GPU a few kernels instead of one a parameter
+        torch._foreach_lerp_([self.means[name] for name in parameters], list(parameters.values()), 1 - decay)
 
     @torch.no_grad()
     def of(self, model: nn.Module) -> nn.Module:

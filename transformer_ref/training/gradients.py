@@ -1,8 +1,10 @@
 """From a batch to its gradients (chapter 10): whole or in parts, in fp32 or bf16, alone or with other processes."""
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from transformer_ref.data.batching import Batch
+from transformer_ref.shapes import expect_padding_last
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
@@ -24,26 +26,31 @@ class Gradients:
     def __init__(self, bf16_copy: BF16Copy | None = None, parts: int = 1, processes: Processes = ALONE) -> None:
         self.bf16_copy, self.parts, self.processes = bf16_copy, parts, processes
 
-    def of(self, model: nn.Module, batch: Batch, loss: MeanLoss) -> float:
-        """Add the gradients of the batch's mean loss to the weights and return that loss, in nats a real token.
+    def of(self, model: nn.Module, batch: Batch, loss: MeanLoss) -> Tensor:
+        """Add the gradients of the batch's mean loss to the weights and return numbers, (parts,), whose sum is that loss.
 
+        The loss is in nats a real token. batch: on the model's device or on the CPU, where its tokens are counted
+        without waiting for a GPU; its parts are copied to the device one by one.
         Raises TrainingError when the memory does not suffice.
         """
         computing = self.bf16_copy.refreshed() if self.bf16_copy else model
-        tokens = loss.tokens(batch)
-        mean = sum(_of_part(computing, part, loss, tokens) for part in self.processes.rows(batch, self.parts))
+        device = next(computing.parameters()).device
+        if batch.source.device != device:
+            expect_padding_last("source", batch.source, loss.pad)
+        tokens, parts = loss.tokens(batch), self.processes.rows(batch, self.parts)
+        shares = [_of_part(computing, part.counted(loss.pad), loss, tokens, device) for part in parts]
         self.processes.sum_gradients(computing.parameters())
         if self.bf16_copy:
             self.bf16_copy.hand_over_gradients()
-        return self.processes.sum(float(mean), batch.source.device)
+        return self.processes.sum_of_parts(torch.stack(shares) if shares else torch.zeros(1, device=device))
 
 
-def _of_part(model: nn.Module, part: Batch, loss: MeanLoss, tokens: int) -> float:
+def _of_part(model: nn.Module, part: Batch, loss: MeanLoss, tokens: int, device: torch.device) -> Tensor:
     """Add a part's share of the gradients and return its share of the loss: a mean over all `tokens` of the batch."""
     try:
-        share = loss(model, part) * (loss.tokens(part) / max(tokens, 1))
+        share = loss(model, part.to(device)) * (loss.tokens(part) / max(tokens, 1))
         share.backward()
-        return share.item()
+        return share.detach()
     except RuntimeError as error:
         if not any(words in str(error) for words in NO_MEMORY):
             raise

@@ -86,11 +86,13 @@ class OwnLoss(MeanLoss):
         real = (labels != self.pad).sum().clamp(min=1)
         return -(targets * logits.log_softmax(dim=-1)).sum() / real
 
-    def cross_entropy(self, logits: Tensor, labels: Tensor, pad: int | None = None) -> Tensor:
-        """Return the learner's `masked_ce`, else the package's. pad: of no use, it is known."""
+    def cross_entropy(
+        self, logits: Tensor, labels: Tensor, pad: int | None = None, real: Tensor | None = None
+    ) -> Tensor:
+        """Return the learner's `masked_ce`, else the package's. pad: not used, it is known."""
         own = self.code.part("masked_ce")
         if own is None:
-            return super().cross_entropy(logits, labels, self.pad)
+            return super().cross_entropy(logits, labels, self.pad, real)
         sizes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
         with self.code.called(f"masked_ce({sizes}, {self.pad})"), torch.device(labels.device):
             loss = own(logits, labels, self.pad)

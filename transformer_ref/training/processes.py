@@ -75,13 +75,19 @@ class Processes(NamedTuple):
 
         return arrived
 
+    def sum_of_parts(self, parts: Tensor) -> Tensor:
+        """Return numbers, (parts,), whose sum is that of all parts of all processes, without waiting for a GPU."""
+        if self.count == 1:
+            return parts
+        total = parts.sum(dtype=torch.float64)[None]
+        distributed.all_reduce(total)
+        return total
+
     def sum(self, number: float, device: torch.device) -> float:
         """Return the sum of a number over all processes."""
         if self.count == 1:
             return number
-        total = torch.tensor(number, dtype=torch.float64, device=device)
-        distributed.all_reduce(total)
-        return total.item()
+        return self.sum_of_parts(torch.tensor([number], dtype=torch.float64, device=device)).item()
 
     def of_first(self, number: float, device: torch.device) -> float:
         """Return the first process's number, so that all decide alike."""

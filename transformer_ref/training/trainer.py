@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from transformer_ref.config import TrainingConfig
-from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.data.batching import Batch, BatchStream, NextBatch
 from transformer_ref.device import choose_precision
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.gradients import Gradients, TrainingError
@@ -71,19 +71,25 @@ def train_step(
     loss: MeanLoss,
     clip: float,
     gradients: Gradients = SIMPLE,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> StepResult:
     """Move the weights once and return what the step tells.
 
-    model: as the loss calls it; batch: on its device; loss: what to make smaller.
-    clip: the greatest norm of all gradients together; gradients: how they are computed.
+    model: as the loss calls it; batch: on its device or on the CPU; loss: what to make smaller.
+    clip: the greatest norm of all gradients together; gradients: how they are computed; meanwhile: what the CPU does
+    while a GPU computes them.
     Raises TrainingError when the loss or a gradient is not a number, or the memory does not suffice; the weights
     are then as before.
     """
     if not model.training:
         model.train()
     optimizer.zero_grad()
-    mean = gradients.of(model, batch, loss)
-    norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip))
+    batch = batch.counted(loss.pad)
+    shares = gradients.of(model, batch, loss)  # (parts,)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    meanwhile()
+    *of_parts, norm = torch.cat([shares, norm[None]]).tolist()  # the only line that waits for a GPU
+    mean = sum(of_parts)
     _expect_finite(loss=mean, gradient=norm)
     optimizer.step()
     return StepResult(mean, loss.tokens(batch), norm)
@@ -108,7 +114,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     _settle_precision(training, device)
     bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
     gradients = Gradients(bf16_copy, training.config.accumulation, training.processes)
-    batches = iter(training.stream)
+    batches = NextBatch(training.stream)
     with interrupts_held_back() as was_interrupted:
         while share_done(training) < 1:
             ended = on_step(_advance(training, batches, device, gradients))
@@ -126,15 +132,15 @@ def _settle_precision(training: Training, device: torch.device) -> None:
     training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32", muon_precision=muon)
 
 
-def _advance(training: Training, batches: Iterator[Batch], device: torch.device, gradients: Gradients) -> Progress:
+def _advance(training: Training, batches: NextBatch, device: torch.device, gradients: Gradients) -> Progress:
     """Take one step and count it."""
     config, stream, processes = training.config, training.stream, training.processes
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:
         torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2**63)
         training.optimizer.scale_rates(training.rate(config, training.step + 1, schedule_progress(training)))
-        batch = next(batches).to(device)
-        result = train_step(training.model, batch, training.optimizer, training.loss, config.clip, gradients)
+        step = training.model, batches.take(), training.optimizer, training.loss, config.clip, gradients
+        result = train_step(*step) if device.type == "cpu" else train_step(*step, meanwhile=batches.build)
     except BaseException:  # such as an error in a learner's code: the batch has not been learned from
         stream.epoch, stream.position = before
         raise
@@ -153,18 +159,20 @@ def validation_loss(
 ) -> float:
     """Return the mean cross-entropy, in nats a real token and without smoothing, over batches never trained on.
 
-    measure: logits, labels, pad -> the mean of a batch.
+    measure: logits, labels, pad, `real_indices(labels, pad)` -> the mean of a batch.
     """
     model.eval()
     device = next(model.parameters()).device
-    total, tokens = 0.0, 0
+    means, tokens = [], []
     for batch in batches:
-        batch = batch.to(device)
-        real = int((batch.target_labels != pad).sum())
+        batch = batch.counted(pad).to(device)
+        tokens.append(len(batch.real))
         logits = model(batch.source, batch.target_input)  # (batch, target, vocabulary)
-        total += float(measure(logits, batch.target_labels, pad)) * real
-        tokens += real
-    return total / max(tokens, 1)
+        means.append(measure(logits, batch.target_labels, pad, batch.real))
+    if not means:
+        return 0.0
+    means = torch.stack(means).tolist()  # now, once: reading each mean would wait for a GPU
+    return sum(mean * real for mean, real in zip(means, tokens, strict=True)) / max(sum(tokens), 1)
 
 
 def schedule_progress(training: Training) -> float:
