@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_ref.config import DecodingConfig, fields_from
-from transformer_ref.data.batching import pad_sequences
+from transformer_ref.data.batching import moved, pad_sequences
 from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
@@ -159,7 +159,7 @@ class Translator:
     def _decode(self, sources: list[list[int]], config: DecodingConfig, scored: bool) -> list[list[Hypothesis]]:
         pad, longest = self.model.config.pad, self.model.config.max_length
         device = next(self.model.parameters()).device
-        source_ids = pad_sequences(sources, pad).to(device)  # (batch, source)
+        source_ids = moved(pad_sequences(sources, pad), device)  # (batch, source)
         # a limit for each line, so that its translation does not depend on the other lines of the batch
         max_length = [min(len(source) + config.extra_length, longest) for source in sources]
         greedy, beam = greedy_decode, beam_search

@@ -1,15 +1,21 @@
 """On a CUDA device the model and its decoding give what they give on the CPU."""
 
+import warnings
+from contextlib import contextmanager
+
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.sampling import sample_decode
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.fast.dropout import PooledDropout
 from transformer_ref.model.attention import explicit_attention, fused_attention
+from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.loss import MeanLoss
@@ -56,6 +62,47 @@ def test_beam_search_agrees(models, source):
     for theirs, ours in zip(from_gpu, from_cpu, strict=True):
         assert [one.ids for one in theirs] == [one.ids for one in ours]
         assert [one.score for one in theirs] == pytest.approx([one.score for one in ours])
+
+
+@contextmanager
+def waits_counted():
+    """Yield the list of the times that the CPU waited for the GPU within the block, as torch's warnings."""
+    with warnings.catch_warnings(record=True) as waits:
+        warnings.filterwarnings("always", message=".*called a synchronizing CUDA operation.*")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield waits
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda model, source, length: greedy_decode(model, source, length),
+        lambda model, source, length: beam_search(model, source, 3, length, 1.0),
+        lambda model, source, length: sample_decode(model, source, length, torch.Generator("cuda").manual_seed(1)),
+    ],
+    ids=["greedy", "beam", "drawn"],
+)
+def test_a_token_more_makes_the_cpu_wait_once_more_at_most(models, source, decode):
+    counts = []
+    for length in (4, 12):
+        with waits_counted() as waits:
+            decode(models[1], source.cuda(), length)
+        counts.append(len(waits))
+    assert counts[1] - counts[0] <= 12 - 4
+
+
+def test_a_causal_mask_is_described_to_the_kernel():
+    if torch.cuda.get_device_capability() < (8, 0):
+        pytest.skip("the flash kernel needs a GPU of compute capability 8.0 or higher")
+    query, key, value = torch.randn(3, 2, 3, 6, 8, generator=torch.Generator().manual_seed(6)).cuda()
+    mask = causal_mask(6, device=query.device)
+    expected = explicit_attention(query, key, value, mask).output
+    with sdpa_kernel([SDPBackend.FLASH_ATTENTION]):  # takes no mask
+        found = fused_attention(*(each.bfloat16() for each in (query, key, value)), mask).output
+    torch.testing.assert_close(found.float(), expected, rtol=0, atol=5e-2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -6,13 +6,15 @@ import pytest
 import torch
 
 from transformer_ref.config import ModelConfig, TrainingConfig
-from transformer_ref.data.batching import BatchStream
+from transformer_ref.data.batching import BatchStream, NextBatch
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.checkpoint import load_training, save_training
+from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.trainer import Training, fit
+from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.trainer import Training, fit, train_step
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
 CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warm_up=2, average_decay=0.9)
@@ -42,6 +44,35 @@ def test_bf16_learns_as_fp32_does():
     for each in (precise, fast):
         fit(each)
     assert fast.losses == pytest.approx(precise.losses, rel=5e-2) and fast.losses != precise.losses
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_a_step_reads_from_the_gpu_in_one_place_only(precision, accumulation, monkeypatch):
+    run = training("cuda", replace(CONFIG, precision=precision, accumulation=accumulation))
+    fit(run, lambda progress: progress.step == 2)  # what the first steps measure and make is not counted
+    read, reads = torch.Tensor.tolist, []
+
+    def allowed(tensor):
+        if tensor.is_cuda:
+            reads.append(tensor.shape)
+        torch.cuda.set_sync_debug_mode("default")
+        values = read(tensor)
+        torch.cuda.set_sync_debug_mode("error")
+        return values
+
+    monkeypatch.setattr(torch.Tensor, "tolist", allowed)
+    batches = NextBatch(run.stream)
+    gradients = Gradients(BF16Copy(run.model) if precision == "bf16" else None, accumulation)
+    batches.build()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(3):
+            train_step(run.model, batches.take(), run.optimizer, run.loss, 1.0, gradients, batches.build)
+            run.average.update(run.model)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert reads == [(accumulation + 1,)] * 3  # the losses of the parts, and the norm of the gradients
 
 
 def test_a_training_saved_on_the_cpu_goes_on_on_the_gpu(tmp_path):

@@ -122,7 +122,7 @@ class DeviceTensor(torch.Tensor):
         _inspect(name, arguments, named, [each for each in tensors if not isinstance(each, DeviceTensor)])
         if name not in VIEWS:
             LOG.kernels[name] += 1
-        given = {id(each.raw): each for each in tensors if isinstance(each, DeviceTensor)}
+        given = {id(each.raw if isinstance(each, DeviceTensor) else each): each for each in tensors}
         return _wrapped(function(*raw_arguments, **raw_named), given)
 
 
@@ -140,7 +140,7 @@ def _unwrapped(value: Any, tensors: list[torch.Tensor]) -> Any:
     return {name: _unwrapped(each, tensors) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def _wrapped(value: Any, given: dict[int, DeviceTensor]) -> Any:
+def _wrapped(value: Any, given: dict[int, torch.Tensor]) -> Any:
     """Return the result of an operation on the device; one in place returns the tensor that it was given."""
     if isinstance(value, torch.Tensor):
         return given[id(value)] if id(value) in given else DeviceTensor(value)
@@ -346,6 +346,7 @@ def pretended_device() -> Iterator[Log]:
         mock.patch.object(torch, "Generator", DeviceGenerator),
         mock.patch.object(torch.cuda, "is_available", lambda: True),
         mock.patch.object(torch.cuda, "device_count", lambda: 1),
+        mock.patch.object(torch.cuda, "get_device_name", lambda device=None: "pretended device"),
         mock.patch.object(torch.cuda, "synchronize", lambda device=None: LOG.add("wait", "synchronize")),
         # a wrapper cannot be made in inference mode; without gradients the values are the same
         mock.patch.object(torch.inference_mode, "__enter__", _enter_no_grad),

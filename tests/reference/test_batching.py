@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.data.batching import BatchStream, pad_sequences, shift_right, token_batches
+from transformer_ref.data.batching import BatchStream, NextBatch, pad_sequences, shift_right, token_batches
 
 sequences = st.lists(st.lists(st.integers(4, 99), min_size=1, max_size=9), min_size=1, max_size=12)
 
@@ -112,3 +112,26 @@ def test_a_stream_is_told_from_one_with_the_same_ids_cut_elsewhere_and_not_from_
     assert one.sha256 == stream([array("i", [4, 5]), array("i", [6])], [[7], [8]], seed=2).sha256
     others = [([[4], [5, 6]], [[7], [8]]), ([[4, 5], [6]], [[8], [7]]), ([[7], [8]], [[4, 5], [6]])]
     assert len({one.sha256, *(stream(*other).sha256 for other in others)}) == 4
+
+
+def test_a_batch_is_counted_once_and_what_was_counted_is_not_kept_for_another_batch():
+    batch = next(iter(stream()))
+    counted = batch.counted(0)
+    assert batch.real is None and counted.counted(0) is counted
+    assert counted.target_labels.flatten()[counted.real].equal(batch.target_labels[batch.target_labels != 0])
+    assert counted.to(torch.device("cpu")).real.equal(counted.real)
+    assert counted._replace(target_labels=batch.target_labels[:, 1:]).real is None
+    assert counted.rows(0, 2).real is None
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_stream_stands_behind_the_last_batch_that_was_taken_even_if_the_next_one_is_built(ahead):
+    walked, read = stream(), stream()
+    walking, batches = iter(walked), NextBatch(read)
+    for _ in range(25):  # more than an epoch
+        if ahead:
+            batches.build()
+            batches.build()
+        assert all(one.equal(other) for one, other in zip(batches.take(), next(walking), strict=True))
+        assert (read.epoch, read.position) == (walked.epoch, walked.position)
+    assert read.epoch > 0

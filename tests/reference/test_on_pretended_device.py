@@ -112,6 +112,12 @@ def test_the_next_batch_is_built_before_the_cpu_waits(log, monkeypatch):
     assert order == ["build", "build", "wait", "build", "wait", "build", "wait"]
 
 
+def test_only_attention_to_a_source_needs_a_mask_in_training(log):
+    run = training(DEVICE, replace(SETTINGS, steps=1))
+    fit(run)
+    assert log.count("mask") == SIZES.encoder_layers + SIZES.decoder_layers  # none in the decoder's self-attention
+
+
 def test_validation_waits_once_a_batch_to_check_its_source_and_once_at_the_end(log):
     run = training(DEVICE)
     batches = list(run.stream.one_epoch())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.decoding.sampling import sample_decode, sampling_probabilities
+from transformer_ref.decoding.sampling import draw, sample_decode, sampling_probabilities
 
 HAND = torch.tensor([0.5, 0.05, 0.3, 0.15]).log()
 
@@ -61,6 +61,21 @@ def test_the_first_word_is_drawn_as_often_as_its_probability_says():
     p = sampling_probabilities(logits, temperature=2.0)
     counts = torch.bincount(drawn, minlength=13) / many
     assert ((counts - p).abs() < 5 * (p * (1 - p) / many).sqrt() + 1e-9).all()  # five standard deviations
+
+
+@given(seeds, st.integers(1, 4), st.integers(2, 40))
+def test_a_race_of_exponential_times_draws_what_torch_draws(seed, rows, words):
+    probabilities = tensor(seed, rows, words, dtype=torch.float32).mul(3).softmax(-1)
+    expected = torch.multinomial(probabilities, 1, generator=generator(seed)).squeeze(1)
+    assert draw(probabilities, generator(seed)).equal(expected)
+
+
+def test_a_model_that_gives_nan_is_said():
+    model = tiny_model(3)
+    with torch.no_grad():
+        model.output.weight[4] = torch.nan
+    with pytest.raises(ValueError, match="logits: expected numbers to draw from, got NaN"):
+        sample_decode(model, ids(1, 2, 5), 4, generator(1))
 
 
 @pytest.mark.parametrize("choices", [{"top_k": 1}, {"temperature": 1e-3}, {"top_p": 1e-6}])

@@ -67,7 +67,7 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
 
     def step() -> int:
-        return train_step(model, next(batches).to(device), optimizer, loss, SETTINGS.clip, gradients).tokens
+        return train_step(model, next(batches), optimizer, loss, SETTINGS.clip, gradients).tokens
 
     return step
 

@@ -26,7 +26,7 @@ class Batch(_Ids):
     real: Tensor | None = None
 
     def counted(self, pad: int) -> "Batch":
-        """Return the batch with `real`. On the CPU this is fast; on a GPU the CPU waits until the GPU has found them."""
+        """Return the batch with `real`; on a GPU the CPU waits for it, so count a batch before it is copied there."""
         if self.real is not None:
             return self
         batch = Batch(*self)

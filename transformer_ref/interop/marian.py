@@ -144,7 +144,7 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
         if getattr(config, name) != wanted:
             raise ValueError(f"{name}: expected {wanted!r}, which Marian has, got {getattr(config, name)!r}")
     names = dict(_parameter_names(model))
-    tensors = {their: model.get_parameter(our).detach().float().contiguous() for our, their in names.items()}
+    tensors = {their: model.get_parameter(our).detach().float().cpu().contiguous() for our, their in names.items()}
     tensors["final_logits_bias"] = tensors.get("final_logits_bias", torch.zeros(config.target_vocabulary)).unsqueeze(0)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

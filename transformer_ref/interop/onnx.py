@@ -1,5 +1,6 @@
 """A model as two ONNX graphs: one reads the source once, the other scores the target as it grows."""
 
+import copy
 import warnings
 from pathlib import Path
 
@@ -47,9 +48,9 @@ def save_onnx(model: Transformer, folder: str | Path) -> tuple[Path, Path]:
         raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    device = model.output.weight.device
-    source_ids = torch.full((2, 3), model.config.bos, device=device)  # an example: no size may equal another
-    target_ids = torch.full((2, 4), model.config.bos, device=device)
+    model = copy.deepcopy(model).cpu()  # a graph that is traced on a GPU expects one
+    source_ids = torch.full((2, 3), model.config.bos)  # an example: no size may equal another
+    target_ids = torch.full((2, 4), model.config.bos)
     encoder, decoder = _Encoder(model).eval(), _Decoder(model).eval()  # the exporter gives them back as they came
     with torch.no_grad():
         memory, mask = encoder(source_ids)

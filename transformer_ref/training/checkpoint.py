@@ -80,7 +80,7 @@ def load_checkpoint(
     Raises FileNotFoundError, or ValueError naming the field that does not fit.
     """
     path = Path(folder) if Path(folder).is_file() else Path(folder) / MODEL_FILE
-    tensors, header = _read(path, device)
+    tensors, header = _read(path)
     with _reading_header(path):
         config = ModelConfig.from_dict(header["config"])
         source_tokenizer = tokenizer_from_json(header["source_tokenizer"])
@@ -155,7 +155,7 @@ def load_training(folder: str | Path, training: Training) -> list[str]:
     learned from it means other words by the same numbers.
     """
     path = Path(folder) / TRAINING_FILE
-    tensors, header = _read(path, CPU)
+    tensors, header = _read(path)
     with _reading_header(path):
         saved = TrainingConfig.from_dict(header["config"]).to_dict()
         counts = {name: header[name] for name in ("step", "seconds", "tokens", "validations", "epoch", "position")}
@@ -249,11 +249,12 @@ def _reading_header(path: Path) -> Iterator[None]:
         raise ValueError(f"checkpoint: expected the header of a checkpoint, got {path} with {what}") from error
 
 
-def _read(path: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return tensors and header; the tensors on the CPU, where they can be checked without waiting for a GPU."""
     if not path.is_file():
         raise FileNotFoundError(f"checkpoint: expected the file {path}, got nothing")
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:
+        with safe_open(path, framework="pt") as file:
             header = {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, json.JSONDecodeError) as error:

@@ -27,7 +27,7 @@ class Gradients:
         self.bf16_copy, self.parts, self.processes = bf16_copy, parts, processes
 
     def of(self, model: nn.Module, batch: Batch, loss: MeanLoss) -> Tensor:
-        """Add the gradients of the batch's mean loss to the weights and return numbers, (parts,), whose sum is that loss.
+        """Add the gradients of the batch's mean loss to the weights; return numbers, (parts,), whose sum is that loss.
 
         The loss is in nats a real token. batch: on the model's device or on the CPU, where its tokens are counted
         without waiting for a GPU; its parts are copied to the device one by one.
