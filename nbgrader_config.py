@@ -7,6 +7,8 @@ import nbgrader
 import autograder
 from autograder.grade import patience
 from autograder.intake import take_in
+from autograder.policy import times
+from autograder.reports import fresh
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
 root = Path(__file__).resolve().parent
@@ -25,6 +27,11 @@ c.CourseDirectory.solution_directory = "classroom/solution"
 c.CourseDirectory.source_with_tests_directory = "classroom/source_with_tests"
 c.CourseDirectory.db_url = f"sqlite:///{classroom / 'gradebook.db'}"
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
+
+# The time zone of your class, such as "Europe/Berlin" or "America/Los_Angeles". Due dates, extensions and what a
+# platform writes are read in it, and every time is shown in it and in UTC. "": ATTENTION_BY_HAND_ZONE, else UTC.
+c.CourseTime.zone = ""
+times.install(c)
 
 # Collecting a zip of Canvas or Moodle: whose a file is, its folder says and never a name that a student chose. Another
 # system's names need a pattern here, c.FileNameCollectorPlugin.named_regexp, which nbgrader then sorts by.
@@ -76,7 +83,8 @@ c.Autograde.autograde_preprocessors = [
 c.JudgedExecute.sandbox = ""
 
 # Late work, counted from the due date in the gradebook; without one nothing is late. As it stands nothing is taken off.
-# `classroom/extensions.csv` gives single students more time; its columns are id, assignment, and until or days.
+# `classroom/extensions.csv` gives single students more time; its columns are id, assignment, and until (a time in the
+# zone above, or with one of its own: 2026-03-04 18:00 +01:00) or days.
 c.LateRules.percent = 0  # for each day that has begun; c.LateRules.every = "hour" counts hours
 c.LateRules.of = "earned"  # or "possible": percent of what the work earned, or of what it could have earned
 c.LateRules.grace_minutes = 0  # that are not counted
@@ -85,6 +93,7 @@ c.LateRules.slip_days = 0  # free days of each student over all assignments, use
 
 # Feedback: a page of ours that shows the judge's words and a teacher's, and asks nothing of the network.
 c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"
+fresh.install()  # a page is written again when its student's points or comments have changed
 # Where your class reads the book, such as "https://attention.uni.example"; make release then links the notebooks to it.
 # "" is the course's own setting: ATTENTION_BY_HAND_BOOK, or Book in pyproject.toml, else where `make serve` puts it.
 c.FeedbackPage.book = ""

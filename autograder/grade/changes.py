@@ -22,7 +22,7 @@ JUDGING = (  # the modules of `judging` that decide; the others explain what was
 DECIDING = (  # what of the grader decides points; the exercises are looked at apart
     *("inside/*.py", "sandbox/*.py", "intake/*.py", "catalogue/*.py"),
     *(f"judging/{name}.py" for name in JUDGING),
-    *("grade/execute.py", "grade/points.py", "grade/late.py"),
+    *("grade/execute.py", "grade/points.py", "grade/late.py", "policy/arrival.py", "policy/times.py"),
 )
 NOT_DECIDING = ("benchmark", "visualization")  # folders of transformer_ref that no answer is compared with
 EXPLAINING = (  # arguments of an entry that no points depend on

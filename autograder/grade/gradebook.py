@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,6 +32,7 @@ from autograder.grade.progress import say
 from autograder.grade.worker import split
 from autograder.inside.trees import remove
 from autograder.intake import take_in
+from autograder.policy import times
 from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Recorded:
     """What the gradebook holds of one submission: grade id -> points by the grader, and what people added.
 
     penalty: points taken for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
-    settled: what became of the student's other assignments, with which free days are shared.
+    settled: what became of the student's other assignments, with which free days are shared, and what is not known
+    about when this one came. handed_in, due: between which lateness is counted (UTC, in ISO form); "" for none.
     """
 
     points: dict[str, float | None]
@@ -57,6 +60,8 @@ class Recorded:
     total: float
     most: float
     settled: tuple[str, ...] = ()
+    handed_in: str = ""
+    due: str = ""
 
 
 class Classroom:
@@ -79,6 +84,7 @@ class Classroom:
         tracebacks = logging.getLogger("tornado.application")  # where nbgrader's gradebook prints them
         tracebacks.handlers, tracebacks.propagate = [logging.NullHandler()], False
         late.check(root, self._app.config)
+        self.zone = times.zone_of(self._app.config)
         self._coursedir = self._app.coursedir
         self._coursedir.assignment_id = assignment
         self.not_believed = 0  # submissions that came with a receipt time of their own
@@ -210,6 +216,8 @@ class Classroom:
                 by_hand=sum(bool(grade.needs_manual_grade) for grade in grades),
                 total=submission.score,
                 most=submission.max_score,
+                handed_in=_iso(submission.timestamp),
+                due=_iso(submission.duedate if submission.assignment.duedate else None),
             )
 
     def keep(self, records: Mapping[str, bytes]) -> None:
@@ -347,6 +355,10 @@ def _about_the_gradebook(address: str, reason: str, locked: bool) -> str:
     if locked:
         return f"The gradebook {address} is still locked by another program. Close that one."
     return f"The gradebook {address} cannot be used: {reason}."
+
+
+def _iso(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment else ""
 
 
 class _Settled(logging.Handler):

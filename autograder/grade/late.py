@@ -11,28 +11,29 @@ the gradebook each time, so that grading again, in any order, comes to the same.
 import csv
 import io
 import math
-import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.plugins import BasePlugin, LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import parse_utc
 from traitlets import Enum, Float, Int, TraitError, Type, Unicode, validate
 from traitlets.config import Config
 
 from autograder import course
 from autograder.course import CourseError
+from autograder.intake import receipts
+from autograder.policy import arrival, times
 
 EXTENSIONS = "classroom/extensions.csv"
 UNITS = {"hour": 3600.0, "day": 86400.0}  # seconds
 MOST_DAYS = 10_000  # of one extension; a number beyond is a slip of the pen
 SAME = 1e-9  # points
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 SETTLED = {"settled": True}  # marks the line of a log that says what was settled
 
 Granted = dict[tuple[str, str], "Extension"]
@@ -67,16 +68,17 @@ class Rules:
 
 @dataclass(frozen=True)
 class Extension:
-    """More time for one student: until a moment (UTC, as in the gradebook), or for some days."""
+    """More time for one student: until a moment (UTC, as in the gradebook), or for some days by the course's clocks."""
 
     student: str
     assignment: str
     until: datetime | None = None
     days: float = 0.0
 
-    def beyond(self, due: datetime) -> timedelta:
+    def beyond(self, due: datetime, zone: ZoneInfo) -> timedelta:
         """How much later than the due date; never earlier."""
-        return max(timedelta(0), self.until - due if self.until is not None else timedelta(days=self.days))
+        until = self.until if self.until is not None else times.plus_days(due, self.days, zone)
+        return max(timedelta(0), until - due)
 
 
 class LateRules(LateSubmissionPlugin):
@@ -129,9 +131,13 @@ class LatePenalties(AssignLatePenalties):
         plugin = self.plugin_inst
         if not isinstance(plugin, LateRules):
             return super().preprocess(nb, resources)
-        granted = read_extensions(course.find_root() / plugin.extensions)
+        root, zone = course.find_root(), times.zone_of(self.config)
+        granted = read_extensions(root / plugin.extensions, zone)
         with Gradebook(place["db_url"]) as gradebook:
-            grant(gradebook, granted, student, assignment)
+            grant(gradebook, granted, student, assignment, zone)
+            doubt = date(gradebook, root, student, assignment)
+        if doubt:
+            self.log.warning(doubt, extra=SETTLED)
         done = super().preprocess(nb, resources)
         if plugin.percent and plugin.slip_days:
             with Gradebook(place["db_url"]) as gradebook:
@@ -140,15 +146,110 @@ class LatePenalties(AssignLatePenalties):
         return done
 
 
-def grant(gradebook: Gradebook, granted: Granted | None, student: str, assignment: str) -> None:
+def grant(gradebook: Gradebook, granted: Granted | None, student: str, assignment: str, zone: ZoneInfo) -> None:
     """Write a student's extension where nbgrader looks for it. Where there is no file, nothing is touched."""
     submission = gradebook.find_submission(assignment, student)
     due = submission.assignment.duedate
     if granted is None or due is None:
         return
     extension = granted.get((student, assignment))
-    submission.extension = extension.beyond(due) if extension else None
+    submission.extension = extension.beyond(due, zone) if extension else None
     gradebook.db.commit()
+
+
+def date(gradebook: Gradebook, root: Path, student: str, assignment: str) -> str:
+    """Write the moment from which lateness counts; returns what a teacher has to know about it (`policy.arrival`)."""
+    submission, receipt = gradebook.find_submission(assignment, student), _receipt(root, assignment, student)
+    due = submission.assignment.duedate and submission.duedate
+    moment = _counted_from(submission, receipt, due)
+    if moment is not None:
+        submission.timestamp = moment
+        gradebook.db.commit()
+    arrived = receipts.moment(receipt.received) if receipt is not None else None
+    return arrival.doubt(arrived, receipt.by, due) if receipt is not None and arrived is not None else ""
+
+
+class Stale(NamedTuple):
+    """A penalty in the gradebook that the dates and rules of now do not give. taken, due: points, then and now."""
+
+    taken: float
+    due: float
+
+    def __str__(self) -> str:
+        return f"lateness is out of date: {self.taken:g} points taken, {self.due:g} by the dates and rules of now"
+
+
+def stale(root: Path, settings: Config, assignment: str, gradebook: Gradebook) -> dict[str, Stale]:
+    """Student -> the penalty that is out of date: a due date, an extension, a receipt or a rule was changed since.
+
+    Nothing is written. Raises CourseError when the extensions or the settings cannot be read.
+    """
+    if _has_other_rules(settings):
+        return {}
+    plugin, zone = LateRules(config=settings), times.zone_of(settings)
+    granted = read_extensions(root / plugin.extensions, zone)
+    found = {}
+    for submission in gradebook.assignment_submissions(assignment):
+        taken = sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
+        due = sum(_penalties(root, gradebook, submission, plugin, granted, zone))
+        if abs(taken - due) > SAME:
+            found[submission.student.id] = Stale(taken, due)
+    return found
+
+
+def _has_other_rules(settings: Config) -> bool:
+    """Whether the course has a step of its own for lateness, whose result nobody here can foretell."""
+    named = settings.get("LatePenalties", {}).get("plugin_class", LateRules)
+    return named is not LateRules and str(named).rpartition(".")[2] != LateRules.__name__
+
+
+def _penalties(
+    root: Path,
+    gradebook: Gradebook,
+    submission: SubmittedAssignment,
+    plugin: LateRules,
+    granted: Granted | None,
+    zone: ZoneInfo,
+) -> Iterator[float]:
+    """What lateness costs each notebook now, computed as the grading does, from what it would write."""
+    student, assignment = submission.student.id, submission.assignment.name
+    free = _free_days(gradebook, student, plugin.rules, lambda row: _seconds_late(root, row, granted, zone))
+    seconds = _seconds_late(root, submission, granted, zone)
+    for notebook in submission.notebooks:
+        if seconds <= 0:
+            yield 0.0
+        elif plugin.percent:
+            yield plugin.rules.penalty(seconds, free[assignment], notebook.score, notebook.max_score)
+        else:
+            yield plugin.late_submission_penalty(student, notebook.score, seconds) or 0.0
+
+
+def _seconds_late(root: Path, submission: SubmittedAssignment, granted: Granted | None, zone: ZoneInfo) -> float:
+    student, assignment = submission.student.id, submission.assignment.name
+    due, extension = submission.assignment.duedate, submission.extension or timedelta(0)
+    if due is None:
+        return 0.0
+    if granted is not None:
+        given = granted.get((student, assignment))
+        extension = given.beyond(due, zone) if given else timedelta(0)
+    moment = _counted_from(submission, _receipt(root, assignment, student), due + extension)
+    return max(0.0, (moment - due - extension).total_seconds()) if moment is not None else 0.0
+
+
+def _counted_from(
+    submission: SubmittedAssignment, receipt: receipts.Version | None, extended: datetime | None
+) -> datetime | None:
+    """The moment (UTC) from which this work's lateness counts; None where nobody knows when it arrived."""
+    if receipt is None or (moment := receipts.moment(receipt.received)) is None:
+        return submission.timestamp
+    return arrival.counts_as(moment, receipt.by, submission.assignment.duedate, extended)
+
+
+def _receipt(root: Path, assignment: str, student: str) -> receipts.Version | None:
+    try:
+        return receipts.latest(root, assignment, student)
+    except CourseError:  # a damaged record concerns one student, and the intake names it
+        return None
 
 
 def settle(gradebook: Gradebook, student: str, assignment: str, rules: Rules) -> list[str]:
@@ -169,9 +270,10 @@ def settle(gradebook: Gradebook, student: str, assignment: str, rules: Rules) ->
     return changed
 
 
-def read_extensions(path: Path) -> Granted | None:
+def read_extensions(path: Path, zone: ZoneInfo) -> Granted | None:
     """(student, assignment) -> what was granted; None when there is no file. Raises CourseError naming line and column.
 
+    zone: of a time that names no zone of its own.
     The first line names the columns: `id` and `assignment`, and `until` or `days` or both; others are notes.
     """
     try:
@@ -191,7 +293,7 @@ def read_extensions(path: Path) -> Granted | None:
     for cells in reader:
         row = dict(zip(names, map(str.strip, cells), strict=False))
         if any(row.values()):
-            extension = _extension(row, f"{path}, line {reader.line_num}")
+            extension = _extension(row, f"{path}, line {reader.line_num}", zone)
             key = (extension.student, extension.assignment)
             if key in granted:
                 raise CourseError(
@@ -214,10 +316,10 @@ def check(root: Path, settings: Config) -> Granted:
         rules = LateRules(config=settings)
     except TraitError as error:
         raise CourseError(f"{course.MARKER}: c.LateRules, {error}") from error
-    return read_extensions(root / rules.extensions) or {}
+    return read_extensions(root / rules.extensions, times.zone_of(settings)) or {}
 
 
-def _extension(row: dict[str, str], where: str) -> Extension:
+def _extension(row: dict[str, str], where: str, zone: ZoneInfo) -> Extension:
     for column in ("id", "assignment"):
         if not row.get(column):
             raise CourseError(f"{where}, column {column}: expected a name, got nothing.")
@@ -226,7 +328,10 @@ def _extension(row: dict[str, str], where: str) -> Extension:
         both = "both" if until else "neither"
         raise CourseError(f"{where}, columns until and days: expected one of them, got {both}.")
     if until:
-        return Extension(row["id"], row["assignment"], until=_moment(until, where))
+        try:
+            return Extension(row["id"], row["assignment"], until=times.parse(until, zone))
+        except times.NoMoment as error:
+            raise CourseError(f"{where}, column until: {error}.") from None
     try:
         number = float(days.replace(",", "."))
     except ValueError:
@@ -236,28 +341,8 @@ def _extension(row: dict[str, str], where: str) -> Extension:
     return Extension(row["id"], row["assignment"], days=number)
 
 
-def _moment(text: str, where: str) -> datetime:
-    """A time, UTC where it does not say otherwise; a day alone means its last second."""
-    try:
-        if DAY.fullmatch(text):
-            return datetime.fromisoformat(text) + timedelta(days=1, seconds=-1)
-        if not text[:4].isdigit():  # "3.4.26 12:00" is another day on the other side of an ocean
-            raise ValueError
-        if not all(map(_is_zone, text.split(" ")[2:])):  # nbgrader would take it for UTC
-            raise ValueError
-        return parse_utc(text)
-    except (ValueError, OverflowError, TypeError):
-        example = "2026-03-04 (all of that day) or 2026-03-04 18:00, in UTC, or with an offset such as +01:00"
-        raise CourseError(f"{where}, column until: expected a time such as {example}; got {text!r}.") from None
-
-
-def _is_zone(name: str) -> bool:
-    if name == "UTC" or name.lstrip("+-").isdigit():
-        return True
-    try:
-        return bool(ZoneInfo(name))
-    except (ValueError, KeyError, OSError):
-        return False
+def _as_stored(submission: SubmittedAssignment) -> float:
+    return submission.total_seconds_late
 
 
 def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:
@@ -266,10 +351,12 @@ def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:
     return sorted(rows, key=lambda row: (row.assignment.duedate, row.assignment.name))
 
 
-def _free_days(gradebook: Gradebook, student: str, rules: Rules) -> dict[str, int]:
+def _free_days(
+    gradebook: Gradebook, student: str, rules: Rules, seconds_late: Callable[[SubmittedAssignment], float] = _as_stored
+) -> dict[str, int]:
     """Assignment -> the free days that those due before it have left."""
     left, found = rules.slip_days, {}
     for submission in _in_order(gradebook, student):
         found[submission.assignment.name] = left
-        left -= min(left, rules.days_late(submission.total_seconds_late))
+        left -= min(left, rules.days_late(seconds_late(submission)))
     return found

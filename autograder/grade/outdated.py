@@ -1,12 +1,15 @@
-"""Who was graded by older rules: by another catalogue, released notebook or grader than there is now."""
+"""Who was graded by older rules: by a different catalogue, released notebook or grader than there is now, or by other
+due dates, extensions and late rules."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
+
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment
-from autograder.grade import changes, points
+from autograder.grade import changes, late, points
 from autograder.grade.journal import Journals
 from autograder.reports import results
 
@@ -26,6 +29,7 @@ def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict
     """
     now = changes.versions(assignment, root / "exercises" / assignment)
     logged, entry = Journals(root, assignment).last_grades(), catalogue.find_assignment(assignment)
+    late_now = outdated_lateness(root, assignment)
     found = {}
     for student, folder in sorted(graded.items()):
         if student in logged:
@@ -33,9 +37,34 @@ def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict
             why = f"{_listed(moved)} changed" if moved else ""
         else:
             why = _other_points(folder, entry) if entry else ""
-        if why:
-            found[student] = why
+        reasons = [reason for reason in (why, late_now.get(student)) if reason]
+        if reasons:
+            found[student] = "; ".join(map(str, reasons))
     return found
+
+
+def outdated_lateness(root: Path, assignment: str) -> dict[str, late.Stale]:
+    """Student -> the penalty that the dates and rules of now do not give; nobody where there is no gradebook.
+
+    Raises CourseError when the extensions, the settings or the gradebook cannot be read.
+    """
+    places = results.directory(root)
+    if not results.has_gradebook(places):
+        return {}
+    with results.gradebook_of(places) as gradebook:
+        try:
+            gradebook.find_assignment(assignment)
+        except MissingEntry:
+            return {}
+        return late.stale(root, results.configuration(root), assignment, gradebook)
+
+
+def remarks_on_lateness(root: Path, assignment: str) -> list[str]:
+    """The same in lines for a teacher who is about to give these grades to people."""
+    found = outdated_lateness(root, assignment)
+    lines = [f"{assignment}, {student}: {stale}." for student, stale in found.items()]
+    again = f"python -m autograder grade {assignment} --outdated settles it."
+    return [*lines, again] if lines else []
 
 
 def _other_points(folder: Path, entry: Assignment) -> str:

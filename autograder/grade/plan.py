@@ -66,7 +66,7 @@ def _waiting(classroom: "Classroom", journals: Journals, options: Options) -> li
     if options.outdated:
         older = outdated_of(classroom.root, classroom.assignment, classroom.graded())
         waiting = [name for name in chosen if name in older]
-        say(f"{len(waiting)} of {len(chosen)} were graded by older rules.")
+        say(f"{len(waiting)} of {len(chosen)} were graded by older rules or dates.")
         return waiting
     waiting = [
         name

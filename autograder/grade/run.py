@@ -116,7 +116,7 @@ def _run(root: Path, assignment: str, options: Options) -> int:
             for line in of_older_rules(older, assignment):
                 say(line)
             return 0
-        say(summary(journal, classroom.most_points(), root, older))
+        say(summary(journal, classroom.most_points(), root, older, classroom.zone))
     if classroom.not_believed:
         say(
             f"  {classroom.not_believed} came with a timestamp.txt that was not believed. If nbgrader's exchange or "
@@ -209,6 +209,7 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
         cells=result.cells,
         **asdict(kept),
         changes=[change[1:] for change in found],
+        penalty_before=before.penalty if before else kept.penalty,
         unchecked=result.unchecked,
         notes=[*(result.received.reasons if result.received else ()), *result.notes, *kept.settled],
         memory=result.memory,

@@ -2,21 +2,25 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from autograder.course import CHECK_SUFFIX
-from autograder.grade.changes import Change
+from autograder.grade.changes import SAME, Change
 from autograder.grade.journal import Journal
 from autograder.grade.progress import duration
+from autograder.policy import times
 
 SHOWN = 12  # lines of one kind; the log has all
 
 
-def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Mapping[str, str]) -> str:
+def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Mapping[str, str], zone: ZoneInfo) -> str:
     """The text about one run.
 
     worth: grade id -> most points, in the order of the notebook. older: student -> what changed since they were graded.
+    zone: the course's, in which times are shown.
     """
     assignment, graded, failed = journal.path.parent.name, journal.of("graded"), journal.of("failed")
     lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
@@ -26,11 +30,12 @@ def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Map
     lines += _block("not checked, so look at them", _unchecked(graded))
     if graded:
         lines += _points(graded, worth)
-        lines += _block("late", [_late(event) for event in graded if event["late_seconds"] > 0])
+        lines += _block("late", [_late(event, zone) for event in graded if event["late_seconds"] > 0])
         lines += _block(
             "wait for a person", [f"{e['student']}: {_counted(e['by_hand'], 'cell')}" for e in graded if e["by_hand"]]
         )
         lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
+        lines += _block("points for lateness changed by this regrade", [*map(_penalty, _other_penalties(graded))])
         lines += _block("notes", _notes(graded))
         lines += _slowest(graded)
     lines += of_older_rules(older, assignment)
@@ -60,7 +65,7 @@ def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> 
     most = graded[0]["most"]
     full, none = sum(total >= most for total in totals), sum(total <= 0 for total in totals)
     lines = [
-        f"  points of {most:g}: mean {statistics.fmean(totals):.1f}, median {statistics.median(totals):g}, "
+        f"  points of {most:g}: mean {statistics.fmean(totals):.1f}, median {statistics.median(totals):.1f}, "
         f"from {totals[0]:g} to {totals[-1]:g}; {full} earned all, {none} nothing",
         f"  {'':<24}{'of':>6}{'mean':>8}{'all':>7}{'none':>7}",
     ]
@@ -114,9 +119,23 @@ def _listed(students: Sequence[str]) -> str:
     return ", ".join(students) if len(students) <= 3 else f"{students[0]} and {len(students) - 1} others"
 
 
-def _late(event: Mapping[str, Any]) -> str:
+def _late(event: Mapping[str, Any], zone: ZoneInfo) -> str:
     penalty = f", {event['penalty']:g} points taken" if event["penalty"] else ""
+    moments = [event.get(name) for name in ("handed_in", "due")]
+    if all(moments):
+        came, due = (times.short(datetime.fromisoformat(moment), zone) for moment in moments)
+        penalty += f"; handed in {came}, due {due}"
     return f"{event['student']}: {duration(event['late_seconds'])}{penalty}"
+
+
+def _other_penalties(graded: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [event for event in graded if abs(event.get("penalty_before", event["penalty"]) - event["penalty"]) > SAME]
+
+
+def _penalty(event: Mapping[str, Any]) -> str:
+    before, after = event["penalty_before"], event["penalty"]
+    what = f"{before - after:g} come back" if after < before else f"{after - before:g} more are taken"
+    return f"{event['student']}: {before:g} -> {after:g} points taken, {what}"
 
 
 def _change(change: Change) -> str:

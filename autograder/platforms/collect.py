@@ -17,23 +17,26 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExtractorPlugin
 
 from autograder import course
 from autograder.course import CourseError
 from autograder.intake import receipts
-from autograder.platforms import archives, downloads, roster, tables
+from autograder.platforms import archives, downloads, roster, submission_times, tables
 from autograder.platforms.archives import Entry, Shelf, shown
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
 from autograder.platforms.roster import Collected, Roster
+from autograder.policy import arrival, times
 from autograder.reports import results
 from autograder.reports.results import Student
 
 MOST_NAMED = 20  # students in one list
+CLOCKS = 300.0  # seconds by which the platform's clock and this one may differ
 MOODLE_NUMBERS = (
     "Moodle's numbers are a student's in one assignment only: the next one has others. Import a roster with names or "
     "e-mail addresses (nbgrader db student import), and give the grading worksheet with --worksheet."
@@ -60,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CSV",
         help="this assignment's grading worksheet of Moodle, or Canvas's gradebook",
     )
+    parser.add_argument(
+        "--times",
+        type=Path,
+        metavar="FILE",
+        help="when each work was handed in: Canvas's submissions (JSON, CSV) or Gradescope's submission_metadata.yml",
+    )
     parser.add_argument("--groups", type=Path, metavar="CSV", help="Canvas's table of the groups that hand in together")
 
 
@@ -69,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
     given = chosen.archives or waiting(root, chosen.assignment)
     if tables_given := [path for path in (chosen.worksheet, chosen.groups) if path]:
         given = [path for path in given if not _is_table(path)] + tables_given
-    summary = collect(results.directory(root), chosen.assignment, given)
+    summary = collect(results.directory(root), chosen.assignment, given, chosen.times)
     for line in summary.lines():
         print(line)
     for line in summary.troubles:
@@ -109,18 +118,19 @@ class Summary:
         return lines + [f"  {remark}" for remark in self.remarks]
 
 
-def collect(places: CourseDirectory, assignment: str, given: Sequence[Path]) -> Summary:
+def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], timed: Path | None = None) -> Summary:
     """Sort what was downloaded by student.
 
     given: zips as downloaded, folders they were unpacked into, at most one table of Moodle or Canvas (.csv), and one of
-    Canvas's groups. Where somebody is in several downloads, the file that is newest on this disk counts. Raises
-    CourseError for what concerns everybody: no such assignment, a table that is none.
+    Canvas's groups. timed: a file that says when each work was handed in (see `submission_times`). Where somebody is in
+    several downloads, the file that is newest on this disk counts. Raises CourseError for what concerns everybody: no
+    such assignment, a table that is none.
     """
     _check(places, assignment)
     root, summary = Path(places.root), Summary(assignment)
-    who = _roster(root, assignment, list(filter(_is_table, given)))
+    who, handed_in = _roster(root, assignment, list(filter(_is_table, given)), timed, summary)
     matched, why = roster.match(who)
-    desk = _Desk(places, assignment, summary, who.system, roster.numbers_of(matched))
+    desk = _Desk(places, assignment, summary, who.system, roster.numbers_of(matched), handed_in)
     with ExitStack() as open_archives:
         found: dict[tuple[str, str, str], tuple[Owner, Files, Path]] = {}
         nobodys: list[tuple[str, Files, str]] = []
@@ -156,6 +166,7 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path]) -> 
         desk.register.save()
     except OSError as error:
         raise CourseError(f"{desk.register.path} cannot be written: {error}.") from error
+    summary.remarks += _untimed(places, assignment, desk.register)
     if any(owner.system == MOODLE for owner in taken.values()) and not who.is_real:
         summary.remarks.append(MOODLE_NUMBERS)
     return summary
@@ -212,8 +223,9 @@ class _Desk:
         summary: Summary,
         system: str,
         numbers: Mapping[str, str],
+        handed_in: "HandedIn",
     ) -> None:
-        self._places, self._assignment, self._summary = places, assignment, summary
+        self._places, self._assignment, self._summary, self._handed_in = places, assignment, summary, handed_in
         self._in_table = (system, numbers)
         self._own = Path(places.root) / "classroom" / "collected" / assignment
         released = places.format_path(places.release_directory, ".", assignment)
@@ -241,10 +253,14 @@ class _Desk:
                 how = "changed" if there else "new"
                 self._put(staged, folder, student, keep=there)
         first = made
+        number = self._number(student, owner)
+        submitted, is_late = self._submitted(student, owner, number, made), _mark(owner, files)
         if before and how == "same":
             first, made = min(made, before.arrived or before.made), max(made, before.made)
+            submitted = min(filter(None, (submitted, before.submitted)), default=0.0)
+            is_late = before.is_late if before.is_late is False or is_late is None else is_late
         record = Collected(
-            owner.system, self._number(student, owner), owner.name, digest, names, archive.name, made, first
+            owner.system, number, owner.name, digest, names, archive.name, made, first, submitted, is_late
         )
         self.register.students[student.id] = record
         self._summary.students[how].append(student)
@@ -255,6 +271,19 @@ class _Desk:
         system, numbers = self._in_table
         known = self.register.numbers if owner.system == MOODLE else numbers if owner.system == system else {}
         return known.get(student.id, owner.number)
+
+    def _submitted(self, student: Student, owner: Owner, number: str, made: float) -> float:
+        """When the platform says that this student handed in; 0 where it does not, or speaks of a later version."""
+        moment = self._handed_in.of(student, owner.system, number)
+        if moment is None:
+            return 0.0
+        seconds = moment.replace(tzinfo=timezone.utc).timestamp()
+        if made and seconds > made + CLOCKS:
+            self._summary.remarks.append(
+                f"{_named(student)} handed in once more after this download: download it again."
+            )
+            return 0.0
+        return seconds
 
     def put_aside(self, label: str, files: Files, reason: str) -> None:
         """Keep what is nobody's where a teacher can look at it."""
@@ -293,13 +322,81 @@ class _Desk:
         os.replace(staged, folder)
 
 
+@dataclass(frozen=True)
+class HandedIn:
+    """When people handed in, by the tables that were given. system, by_number: of the worksheet; by_key: of --times."""
+
+    system: str = ""
+    by_number: Mapping[str, datetime] = field(default_factory=dict)
+    by_key: Mapping[str, datetime] = field(default_factory=dict)
+
+    def of(self, student: Student, system: str, number: str) -> datetime | None:
+        """The moment (UTC), by whatever names this student."""
+        if system == self.system and number in self.by_number:
+            return self.by_number[number]
+        keys = (number if system == CANVAS else "", student.id, student.email, student.lms_user_id)
+        return next((self.by_key[key.casefold()] for key in keys if key.casefold() in self.by_key), None)
+
+
+def _mark(owner: Owner, files: Files) -> bool | None:
+    """Whether the names of somebody's files say LATE; None for a platform that marks nothing."""
+    marks = {
+        reading.is_late for entry, _ in files for reading in downloads.readings(entry.parts) if reading.owner == owner
+    }
+    return True if True in marks else False if False in marks else None
+
+
+def _untimed(places: CourseDirectory, assignment: str, register: roster.Register) -> list[str]:
+    """What a teacher has to know about works whose time nobody told."""
+    due, zone = _due(places, assignment), times.zone_of(results.configuration(Path(places.root)))
+    doubts: dict[str, list[Student]] = defaultdict(list)
+    without = []
+    for student, each in sorted(register.students.items()):
+        if each.arrival is None or each.arrival.by == arrival.PLATFORM:
+            continue
+        without.append(Student(student))
+        if doubt := arrival.doubt(*each.arrival, due):
+            doubts[doubt].append(Student(student))
+    lines = []
+    if due is not None and doubts:
+        lines.append(f"the due date is {times.shown(due, zone)}")
+        lines += [f"{len(students)} were {doubt}: {_names(students)}" for doubt, students in doubts.items()]
+    elif due is None and without:
+        lines.append(
+            f"{len(without)} works have no time of submission (Moodle: give the grading worksheet with --worksheet; "
+            "Canvas: --times). Without a due date in the gradebook nothing is late"
+        )
+    marks = {each.is_late for each in register.students.values()}
+    if due is not None and marks == {False} and any(_is_after(each, due) for each in register.students.values()):
+        lines.append("Canvas marks nobody as late, and all count as in time: has the assignment a due date there?")
+    return lines
+
+
+def _is_after(each: Collected, due: datetime) -> bool:
+    return each.arrival is not None and each.arrival.by != arrival.PLATFORM and each.arrival.moment > due
+
+
+def _due(places: CourseDirectory, assignment: str) -> datetime | None:
+    """When an assignment is due (UTC), as far as there is a gradebook that says it."""
+    if not results.has_gradebook(places):
+        return None
+    with results.gradebook_of(places) as gradebook:
+        try:
+            return gradebook.find_assignment(assignment).duedate
+        except MissingEntry:
+            return None
+
+
 def _check(places: CourseDirectory, assignment: str) -> None:
     known = [places.release_directory, places.source_directory]
     if not assignment or not any(Path(places.format_path(step, ".", assignment)).is_dir() for step in known):
         raise CourseError(f"There is no assignment {assignment!r}: neither {known[0]}/ nor {known[1]}/ holds one.")
 
 
-def _roster(root: Path, assignment: str, given: Sequence[Path]) -> Roster:
+def _roster(
+    root: Path, assignment: str, given: Sequence[Path], timed: Path | None, summary: Summary
+) -> tuple[Roster, HandedIn]:
+    """Who is who, and when they handed in, by the tables that were given."""
     read = [tables.read_table(path) for path in given]
     groups = [table for table in read if tables.is_canvas_groups(table)]
     others = [table for table in read if table not in groups]
@@ -312,7 +409,12 @@ def _roster(root: Path, assignment: str, given: Sequence[Path]) -> Roster:
             raise CourseError(f"{groups[0].name} is Canvas's table of groups, and {others[0].name} is Moodle's.")
         system, members = tables.people(groups[0])
         people = roster.with_groups(people, members)
-    return Roster(results.read_roster(root), system, tuple(people), roster.earlier(root, assignment))
+    zone = times.zone_of(results.configuration(root))
+    by_number, unread = tables.submission_times(others[0], zone) if others else ({}, "")
+    if unread:
+        summary.remarks.append(unread)
+    handed_in = HandedIn(MOODLE, by_number, submission_times.read(timed, zone) if timed else {})
+    return Roster(results.read_roster(root), system, tuple(people), roster.earlier(root, assignment)), handed_in
 
 
 def _sorted(entries: Sequence[Entry], who: Roster) -> tuple[list[tuple[Owner, Files]], list[tuple[str, Files, str]]]:

@@ -38,10 +38,12 @@ class Owner:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to understand a path: whose it is, and the path of the file as they handed it in."""
+    """One way to understand a path: whose it is, and the path of the file as they handed it in. is_late: whether Canvas
+    marks it as late; None where the platform marks nothing."""
 
     owner: Owner
     parts: tuple[str, ...]
+    is_late: bool | None = None
 
 
 def readings(parts: tuple[str, ...]) -> list[Reading]:
@@ -61,7 +63,8 @@ def readings(parts: tuple[str, ...]) -> list[Reading]:
         return [Reading(Owner(MOODLE, found["number"], found["name"].strip()), (found["file"],))]
     found = _ANONYMOUS.fullmatch(top)
     if found:
-        return [Reading(Owner(CANVAS, found["number"], ""), (found["file"] or found["page"],))]
+        is_late = top.startswith("LATE_")
+        return [Reading(Owner(CANVAS, found["number"], ""), (found["file"] or found["page"],), is_late)]
     return list(_of_canvas(top))
 
 
@@ -82,11 +85,12 @@ def _of_canvas(name: str) -> Iterator[Reading]:
         number, rest = words[place], words[place + 1 :]
         if not _NUMBER.fullmatch(number):
             continue
-        who = "_".join(words[: place - 1] if words[place - 1] == "LATE" and place > 1 else words[:place])
+        is_late = words[place - 1] == "LATE" and place > 1
+        who = "_".join(words[: place - 1] if is_late else words[:place])
         if len(rest) > 1 and _NUMBER.fullmatch(rest[0]) and "_".join(rest[1:]):
-            yield Reading(Owner(CANVAS, number, who), ("_".join(rest[1:]),))
+            yield Reading(Owner(CANVAS, number, who), ("_".join(rest[1:]),), is_late)
         elif rest in ([page] for page in _PAGES):
-            yield Reading(Owner(CANVAS, number, who), (rest[0],))
+            yield Reading(Owner(CANVAS, number, who), (rest[0],), is_late)
 
 
 def resubmitted(name: str, known: Iterable[str]) -> str:

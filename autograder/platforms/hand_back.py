@@ -14,10 +14,8 @@ mail: a folder with a page for each student, and a table for a mail merge: id, n
 import argparse
 import csv
 import io
-import os
 import shutil
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,10 +27,13 @@ from nbgrader.preprocessors import GetGrades
 from autograder import course
 from autograder.address import book_address
 from autograder.course import CourseError
+from autograder.grade.outdated import remarks_on_lateness
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Register, Roster
-from autograder.reports import feedback, results
+from autograder.policy import times
+from autograder.policy.files import atomic_write
+from autograder.reports import feedback, fresh, results
 from autograder.reports.export import number, safe
 from autograder.reports.results import Class, Graded, Student
 
@@ -41,10 +42,12 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # equal feedback gives equal zips
 
 @dataclass
 class Packed:
-    """What is handed over: path -> content. `remarks`: whose feedback is not among it, and why."""
+    """What is handed over: path -> content. `remarks`: whose feedback is not among it, and why; `remade`: whose pages
+    were out of date and have been written anew."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    remade: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,12 @@ def run(chosen: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     (_write_folder if chosen.format == "mail" else _write_zip)(path, packed.files)
     print(path)
-    for remark in packed.remarks:
+    if packed.remade:
+        print(f"written anew, since the gradebook has changed: {', '.join(packed.remade)}")
+    remarks = [*packed.remarks, *remarks_on_lateness(root, chosen.assignment)]
+    for remark in remarks:
         print(remark, file=sys.stderr)
-    return 1 if packed.remarks else 0
+    return 1 if remarks else 0
 
 
 def read(root: Path, assignment: str, worksheet: Path | None = None) -> Batch:
@@ -169,14 +175,17 @@ FORMATS: dict[str, Callable[[Batch], Packed]] = {"moodle": for_moodle, "canvas":
 
 
 def _with_pages(batch: Batch, packed: Packed) -> list[tuple[Graded, list[Path]]]:
-    """Everyone who has pages; who has none, or one from before the grading, is named."""
-    places, found = results.directory(batch.root), []
+    """Everyone who has pages. Pages that the gradebook no longer bears out are made anew; who has none, or one from
+    before the grading that cannot be made anew, is named."""
+    places, settings, found = results.directory(batch.root), results.configuration(batch.root), []
     again = f"nbgrader generate_feedback {batch.graded.assignment.id} --force"
     for each in batch.graded.graded:
         pages = batch.pages.get(each.student.id)
         if pages is None:
             packed.remarks.append(f"{_named(each.student)} has no feedback yet: {again} --student={each.student.id}")
             continue
+        if fresh.remake(places, settings, batch.graded.assignment.id, each.student.id):
+            packed.remade.append(_named(each.student))
         folder = places.format_path(places.autograded_directory, each.student.id, batch.graded.assignment.id)
         for page in pages:
             graded = Path(folder) / f"{page.stem}.ipynb"
@@ -198,8 +207,10 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     known = {"student": each.student.id, "assignment": assignment, "notebook": pages[0].stem, "db_url": places.db_url}
     graded = nbformat.read(folder / f"{pages[0].stem}.ipynb", as_version=4)
     graded, resources = GetGrades().preprocess(graded, {"nbgrader": known})
-    book = book_address(results.configuration(batch.root).FeedbackPage.get("book", ""))
-    return nbformat.writes(feedback.as_notebook(feedback.told(graded, resources["nbgrader"], book))).encode()
+    settings = results.configuration(batch.root)
+    book = book_address(settings.FeedbackPage.get("book", ""))
+    zone = times.zone_of(settings)
+    return nbformat.writes(feedback.as_notebook(feedback.told(graded, resources["nbgrader"], book, zone))).encode()
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
@@ -211,9 +222,7 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def _write_zip(path: Path, files: Mapping[str, bytes]) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(_zipped(files))
-    os.replace(file.name, path)
+    atomic_write(path, _zipped(files))
 
 
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:

@@ -19,6 +19,7 @@ from autograder.course import CourseError
 from autograder.intake import receipts
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner
 from autograder.platforms.tables import Person, folded
+from autograder.policy.arrival import DOWNLOAD, IN_TIME, LATE, PLATFORM, Arrival
 from autograder.reports.results import Student
 
 NO_WORKSHEET = {
@@ -34,6 +35,8 @@ class Collected:
     system, number, name: how the platform calls them. digest: of what was handed in. files: path of each file here ->
     what the platform called it. archive, made: which download it came from, and when that was made (seconds). arrived:
     when the first download was made that held this work, so it was on the platform then; 0 where that is not known.
+    submitted: when the platform says that it was handed in; 0 where it does not say. is_late: what Canvas's name for it
+    says; None where nothing does.
     """
 
     system: str
@@ -44,6 +47,18 @@ class Collected:
     archive: str
     made: float
     arrived: float = 0.0
+    submitted: float = 0.0
+    is_late: bool | None = None
+
+    @property
+    def arrival(self) -> Arrival | None:
+        """When this work arrived, as well as the platform tells it."""
+        downloaded = self.arrived or self.made
+        moment = self.submitted or downloaded
+        if not moment:
+            return None
+        by = PLATFORM if self.submitted else DOWNLOAD if self.is_late is None else LATE if self.is_late else IN_TIME
+        return Arrival(datetime.fromtimestamp(moment, timezone.utc).replace(tzinfo=None), by)
 
 
 @dataclass
@@ -69,19 +84,19 @@ def register(root: Path, assignment: str) -> Register:
     return _read(_path(root, assignment))
 
 
-def arrived(root: Path, assignment: str, student: str, folder: Path) -> datetime | None:
-    """When the work in a folder was on the platform at the latest; None where it did not come from there, as it is.
+def arrived(root: Path, assignment: str, student: str, folder: Path) -> Arrival | None:
+    """When the work in a folder arrived at its platform; None where it did not come from there, as it is.
 
-    A platform's download does not say when each work was handed in. What it holds was there when it was made, which may
-    be days before anybody looks at it here. Raises CourseError when the record of it has been damaged.
+    What a download holds was there when it was made, which may be days before anybody looks at it here. Raises
+    CourseError when the record of it has been damaged.
     """
     if not _path(root, assignment).is_file():
         return None
     known = register(root, assignment).students.get(student)
-    if known is None or not (known.arrived or known.made) or known.digest != digest_of(folder):
+    if known is None or known.arrival is None or known.digest != digest_of(folder):
         return None
-    moment = datetime.fromtimestamp(known.arrived or known.made, timezone.utc)
-    return min(moment, datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    return known.arrival._replace(moment=min(known.arrival.moment, now))
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,20 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
 from autograder.course import CourseError
+from autograder.platforms import dates
 from autograder.platforms.downloads import CANVAS, MOODLE
 
 MEMBERS = ("canvas_user_id", "group_name")  # columns of Canvas's table of groups (People, its set of groups, Export)
 CANVAS_KEYS = ("SIS User ID", "SIS Login ID", "Integration ID")
 GROUPS = ("Group", "Gruppe", "Groupe", "Grupo", "Gruppo", "Groep")
+SUBMITTED = (  # "Last modified (submission)"; in other languages its dates tell
+    *("Last modified (submission)", "Zuletzt geändert (Abgabe)", "Dernière modification (travail remis)"),
+    *("Última modificación (entrega)", "Ultima modifica (consegna)", "Laatst gewijzigd (inzending)"),
+)
 COMMENTS = ("Feedback comments", "Feedback als Kommentar", "Comentarios de retroalimentación")
 
 _PARTS = ("FirstName", "LastName")  # as Canvas exports names where it is asked for two columns
@@ -55,6 +61,7 @@ class Worksheet:
     maximum: int
     comments: int | None
     group: int | None
+    submitted: int | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,10 @@ def worksheet(table: Table) -> Worksheet | None:
     name = table.place("Full name")
     if name is None and email != identifier + 1 and "Identifier" not in table.header:
         name = identifier + 1
-    return Worksheet(identifier, name, email, grade, maximum, table.place(*COMMENTS), table.place(*GROUPS))
+    submitted = table.place(*SUBMITTED)
+    if submitted is None:
+        submitted = _of_dates(table, maximum)
+    return Worksheet(identifier, name, email, grade, maximum, table.place(*COMMENTS), table.place(*GROUPS), submitted)
 
 
 def participant(text: str) -> str:
@@ -159,6 +169,22 @@ def people(table: Table) -> tuple[str, list[Person]]:
                 )
             )
     return MOODLE, found
+
+
+def submission_times(table: Table, zone: tzinfo) -> tuple[dict[str, datetime], str]:
+    """Number of a person -> when they handed in (UTC), by Moodle's worksheet or a table of Canvas's submissions; and a
+    sentence about what cannot be read, or "". zone: of times that name none, which is the platform's."""
+    columns = worksheet(table)
+    if columns is None or columns.submitted is None:
+        return {}, ""
+    moments, unread = dates.read_column(table.column(columns.submitted), zone)
+    numbers = [participant(cell(row, columns.identifier)) for row in table.rows]
+    found = {number: moment for number, moment in zip(numbers, moments, strict=True) if number and moment}
+    title = table.header[columns.submitted]
+    return (
+        found,
+        f'{table.name}, column "{title}": {unread!r} is no date that can be read for certain.' if unread else "",
+    )
 
 
 def folded(name: str) -> str:
@@ -202,6 +228,18 @@ def _maximum(table: Table) -> int | None:
     same = [set(table.column(place)) for place in range(len(table.header))]
     found = [place for place, values in enumerate(same) if len(values) == 1 and _NUMBER.fullmatch(*values)]
     return found[-1] if found and found[-1] > 1 else None
+
+
+def _of_dates(table: Table, maximum: int) -> int | None:
+    """The first column behind the highest grade whose cells are all dates: that of submissions stands before that of
+    grades. None where nobody handed in."""
+    for place in range(maximum + 1, len(table.header)):
+        given = [text for text in table.column(place) if text not in dates.NONE]
+        if given:
+            moments, _ = dates.read_column(given, timezone.utc)
+            if all(moments):
+                return place
+    return None
 
 
 def _is_email(texts: list[str]) -> bool:

@@ -13,10 +13,8 @@ assignment's offline grading worksheet; Gradescope's are its autograder specific
 import argparse
 import csv
 import io
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -24,10 +22,12 @@ from pathlib import Path
 
 from autograder import course
 from autograder.course import CourseError
+from autograder.grade.outdated import remarks_on_lateness
 from autograder.platforms import roster, tables
 from autograder.platforms.downloads import MOODLE as BY_MOODLE
 from autograder.platforms.roster import Roster
 from autograder.platforms.tables import Table, cell, read_table
+from autograder.policy.files import atomic_write
 from autograder.reports import gradescope, results
 from autograder.reports.feedback import seen
 from autograder.reports.results import Class, Graded, Result, Student
@@ -99,11 +99,9 @@ def run(chosen: argparse.Namespace) -> int:
     earlier = roster.earlier(root, graded.assignment.id) if len(classes) == 1 else {}
     options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments)
     made = FORMATS[chosen.format](graded, table, column, chosen.zero_for_absent, options)
+    made.remarks += [line for each in classes for line in remarks_on_lateness(root, each.assignment.id)]
     path = chosen.output or root / "classroom" / "exports" / f"{graded.assignment.id}-{chosen.format}{made.suffix}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(made.content)
-    os.replace(file.name, path)
+    atomic_write(path, made.content)
     print(path)
     print("".join(f"{remark}\n" for remark in made.remarks), end="", file=sys.stderr)
     return 1 if made.remarks else 0

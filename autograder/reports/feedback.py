@@ -7,8 +7,8 @@ it was asked with.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from autograder import catalogue
 from autograder.address import book_address
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
+from autograder.policy import times
 from autograder.reports import pages
 from autograder.reports.results import Result, configuration, notes_of, result_of
 
@@ -43,7 +44,7 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        page = told(nb, resources["nbgrader"], book_address(self.book))
+        page = told(nb, resources["nbgrader"], book_address(self.book), times.zone_of(self.config))
         return pages.render("feedback.html.j2", **vars(page)), resources
 
 
@@ -65,12 +66,14 @@ class Told:
     sections: list["Part"]
     next: "Part | None"
     due: str
+    handed_in: str = ""
 
 
-def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
-    """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources."""
-    waiting, due = _of_gradebook(known)
-    sections = _sections(nb, book, waiting)
+def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo) -> Told:
+    """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources. zone: the
+    course's, in which times are shown."""
+    stored = _of_gradebook(known)
+    sections = _sections(nb, book, stored)
     return Told(
         title=pages.title(known["assignment"], known["notebook"]),
         student=_named(known),
@@ -80,7 +83,8 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str) -> Told:
         notes=notes_of(nb),
         sections=sections,
         next=next((part for part in sections if part.to_do), None),
-        due=f"{due:%-d %B %Y, %H:%M} UTC" if due else "",
+        due=times.shown(stored.due, zone) if stored.due else "",
+        handed_in=times.shown(stored.handed_in, zone) if stored.due and stored.handed_in else "",
     )
 
 
@@ -88,6 +92,7 @@ def as_notebook(page: Told) -> NotebookNode:
     """The same as a notebook: what was said as text, the answers as code. Nothing in it has run."""
     points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
     late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
+    late += [f"It counts as handed in on {page.handed_in}; due was {page.due}."] if page.handed_in else []
     notes = [f"- {note}" for note in page.notes]
     head = [f"# {page.title}\n\nFeedback for {page.student}", points, *late, *_next_step(page), *notes]
     cells = [new_markdown_cell("\n\n".join(head))]
@@ -150,19 +155,34 @@ class Part:
     to_do: bool = False
 
 
-def _of_gradebook(known: Mapping[str, Any]) -> tuple[frozenset[str], datetime | None]:
-    """Names of the cells that nobody has read yet, and until when this student has time (UTC, extensions counted), as
-    far as the gradebook knows."""
+@dataclass(frozen=True)
+class Stored:
+    """What the gradebook knows of one notebook. unread: cells that wait for a person. due: until when this student has
+    time, handed_in: from when lateness counts (UTC). comments: cell's name -> what a person wrote."""
+
+    unread: frozenset[str] = frozenset()
+    due: datetime | None = None
+    handed_in: datetime | None = None
+    comments: Mapping[str, str] = field(default_factory=dict)
+
+
+def _of_gradebook(known: Mapping[str, Any]) -> Stored:
     try:
         with Gradebook(known["db_url"]) as gradebook:
             notebook = gradebook.find_submission_notebook(known["notebook"], known["assignment"], known["student"])
             unread = (grade for grade in notebook.grades if grade.needs_manual_grade and grade.manual_score is None)
-            return frozenset(grade.name for grade in unread), notebook.assignment.duedate
+            submission = notebook.assignment
+            return Stored(
+                frozenset(grade.name for grade in unread),
+                submission.duedate if submission.assignment.duedate else None,
+                submission.timestamp,
+                {comment.name: comment.manual_comment or "" for comment in notebook.comments},
+            )
     except (KeyError, MissingEntry):
-        return frozenset(), None
+        return Stored()
 
 
-def _sections(nb: NotebookNode, book: str, waiting: frozenset[str] = frozenset()) -> list[Part]:
+def _sections(nb: NotebookNode, book: str, stored: Stored) -> list[Part]:
     answers = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if utils.is_solution(cell)}
     sections = []
     for cell in nb.cells:
@@ -170,15 +190,16 @@ def _sections(nb: NotebookNode, book: str, waiting: frozenset[str] = frozenset()
             continue
         exercise = catalogue.find(cell.metadata.nbgrader.grade_id.removesuffix(CHECK_SUFFIX))
         if exercise is None:
-            sections.append(_graded_by_hand(cell, cell.metadata.nbgrader.grade_id in waiting))
+            sections.append(_graded_by_hand(cell, stored))
         else:
             result = result_of(exercise, cell, cell.metadata.nbgrader.score)
-            sections.append(_judged(result, answers.get(exercise.id), book))
+            sections.append(_judged(result, answers.get(exercise.id), stored, book))
     return sections
 
 
-def _graded_by_hand(cell: NotebookNode, waits: bool) -> Part:
+def _graded_by_hand(cell: NotebookNode, stored: Stored) -> Part:
     graded = cell.metadata.nbgrader
+    waits = graded.grade_id in stored.unread
     return Part(
         anchor=graded.grade_id,
         title=graded.grade_id.replace("-", " "),
@@ -186,13 +207,13 @@ def _graded_by_hand(cell: NotebookNode, waits: bool) -> Part:
         state="blank" if waits else "right" if graded.score >= graded.points else "wrong" if graded.score else "blank",
         points=graded.score,
         possible=graded.points,
-        comment=graded.get("comment") or "",
+        comment=stored.comments.get(graded.grade_id, ""),
         written=cell.source,
         is_code=cell.cell_type == "code",
     )
 
 
-def _judged(result: Result, answer: NotebookNode | None, book: str) -> Part:
+def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: str) -> Part:
     exercise = result.exercise
     section = reread(result)
     return Part(
@@ -203,7 +224,7 @@ def _judged(result: Result, answer: NotebookNode | None, book: str) -> Part:
         points=result.points,
         possible=exercise.points,
         report="" if result.passed else result.report.rstrip(),
-        comment=(answer.metadata.nbgrader.get("comment") or "") if answer is not None else "",
+        comment=stored.comments.get(exercise.id, ""),
         written=answer.source if answer is not None else "",
         by_hand=result.by_hand,
         to_do=not (result.passed or result.by_hand) and (result.checked or result.blank),

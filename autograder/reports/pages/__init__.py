@@ -1,7 +1,5 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
-import os
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from autograder import catalogue
 from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
 from autograder.catalogue.sections import chapter_title
 from autograder.judging import layout
+from autograder.policy.files import atomic_write
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
@@ -27,10 +26,7 @@ def render(template: str, **values: object) -> str:
 
 def write(path: Path, text: str) -> None:
     """Write a file that is whole or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)
+    atomic_write(path, text)
 
 
 def code(source: str) -> Markup:

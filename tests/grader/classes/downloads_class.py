@@ -74,11 +74,13 @@ def tar_bytes(files: Mapping[str, bytes], kind: str = "w:gz", members: Sequence[
     return content.getvalue()
 
 
-def worksheet(path: Path, people: Mapping[int, tuple[str, str, str]], header: str = HEADER) -> Path:
-    """Moodle's grading worksheet: number -> (full name, ID number, e-mail address)."""
+def worksheet(
+    path: Path, people: Mapping[int, tuple[str, str, str]], header: str = HEADER, handed_in: Mapping[int, str] = {}
+) -> Path:
+    """Moodle's grading worksheet: number -> (full name, ID number, e-mail address). handed_in: number -> the date."""
     word, maximum = ("Teilnehmer/in", '"30,00"') if header == GERMAN else ("Participant ", "30.00")
     rows = [
-        f'{word}{number},"{name}",{key},{email},Submitted for grading,,{maximum},Yes,"Monday, 2 November 2026",-,'
+        f'{word}{number},"{name}",{key},{email},Submitted for grading,,{maximum},Yes,"{handed_in.get(number, "-")}",-,'
         for number, (name, key, email) in people.items()
     ]
     path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8-sig")

@@ -56,6 +56,8 @@ def mistaken(exercise: str, name: str) -> dict[str, str]:
 def lay_out(folder: Path, roster: list[Work], released: Path) -> None:
     """A copy of the released course, with a gradebook of these students and their graded notebooks."""
     shutil.copytree(released, folder)
+    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:  # the penalties here are made up
+        file.write('c.LatePenalties.plugin_class = "nbgrader.plugins.LateSubmissionPlugin"\n')
     solution = sample_class.solved()
     with Gradebook(f"sqlite:///{folder / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
         for work in roster:

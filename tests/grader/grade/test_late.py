@@ -3,6 +3,7 @@
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import graded_class
 import pytest
@@ -18,6 +19,7 @@ from autograder.prepare import doctor
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT, nbgrader
 
 DUE = datetime(2026, 3, 2, 12)
+UTC = ZoneInfo("UTC")
 WORTH = 10.0  # points of an assignment
 
 
@@ -132,6 +134,12 @@ def test_a_first_assignment_that_is_graded_last_settles_the_later_ones(book):
         ("ada,a1,2026-03-05 11:00,", 0.0),
         ("ada,a1,2026-03-05 10:59 UTC,", 1.0),
         ("ada,a1,2026-03-05 12:00 +0100,", 0.0),
+        ("ada,a1,2026-03-05 11:59 +0100,", 1.0),
+        ("ada,a1,2026-03-05 12:00 +01:00,", 0.0),
+        ("ada,a1,2026-03-05 11:59+01:00,", 1.0),
+        ("ada,a1,2026-03-05 03:00 -8,", 0.0),
+        ("ada,a1,2026-03-05 02:59 -8,", 1.0),
+        ("ada,a1,2026-03-05 12:00 Europe/Berlin,", 0.0),
         ("ada,a1,2026-03-04,", 1.0),  # all of that day
         ("ada,a1,2026-03-01,", 3.0),  # never earlier than for the others
         ("bob,a1,,9", 3.0),
@@ -161,6 +169,7 @@ def test_an_extension_that_is_taken_back_counts_no_longer(book):
     [
         ("ada,a1,tomorrow,", "line 3, column until: expected a time such as 2026-03-04"),
         ("ada,a1,04.03.2026,", "line 3, column until"),
+        ("ada,a1,2026-03-04 12:00 CET,", "line 3, column until: expected an offset such as +01:00 or a zone such as"),
         ("ada,a1,2026-03-04 12:00 Nowhere,", "line 3, column until"),
         ("ada,a1,2026-02-30,", "line 3, column until"),
         ("ada,a1,,two", "line 3, column days: expected a number of days, got 'two'"),
@@ -183,10 +192,10 @@ def test_what_cannot_be_read_in_the_extensions_is_named_by_line_and_column(book,
 def test_extensions_with_other_columns_semicolons_and_a_mark_of_their_encoding_are_read(book):
     path = book.extend()
     path.write_text("\ufeffNote;Days;ID;Assignment\nill;2,5;ada;a1\n;;;\n", encoding="utf-8")
-    assert late.read_extensions(path) == {("ada", "a1"): late.Extension("ada", "a1", days=2.5)}
+    assert late.read_extensions(path, UTC) == {("ada", "a1"): late.Extension("ada", "a1", days=2.5)}
     path.write_text("name,assignment,days\n", encoding="utf-8")
     with pytest.raises(CourseError, match="line 1: expected the columns id, assignment and until or days"):
-        late.read_extensions(path)
+        late.read_extensions(path, UTC)
 
 
 @pytest.mark.parametrize(

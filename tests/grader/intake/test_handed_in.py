@@ -395,7 +395,7 @@ def test_new_work_is_later_than_the_last_whatever_the_clock_says(course, monkeyp
     second = record(course, "b", "2026-05-01 10:00:00.000000 UTC", monkeypatch)
     assert (first, second) == ("2026-05-02 10:00:00.000000 UTC", "2026-05-02 10:00:00.000001 UTC")
     assert record(course, "b", "2026-04-01 10:00:00.000000 UTC", monkeypatch) == second
-    assert receipts.latest(course, ASSIGNMENT.id, "ada") == ("b", second)
+    assert receipts.latest(course, ASSIGNMENT.id, "ada") == ("b", second, "arrival, clock corrected")
     text = (course / "classroom" / "receipts" / ASSIGNMENT.id / "ada.json").read_text(encoding="utf-8")
     assert [version["by"] for version in json.loads(text)["versions"]] == ["arrival", "arrival, clock corrected"]
 

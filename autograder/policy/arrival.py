@@ -1,0 +1,65 @@
+"""When a work arrived, how well that is known, and what may be charged for.
+
+A platform knows when each work was handed in, and a download of it may not say. So each time has a source, and a
+student pays only for lateness that a source vouches for: the time of a download is the *latest* possible one, and
+counts as in time; Canvas's LATE without a time counts as just late.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+STAMP = "timestamp.txt"  # written by a collector that is trusted
+PLATFORM = "platform"  # the platform's own time of submission
+IN_TIME = "in time on the platform"  # it says so, and gives no time
+LATE = "late on the platform"  # likewise
+DOWNLOAD = "download"  # no later than this
+ARRIVAL = "arrival"  # when it was first seen here
+TRUST = {ARRIVAL: 0, DOWNLOAD: 1, IN_TIME: 2, LATE: 2, PLATFORM: 3, STAMP: 4}
+JUST_LATE = timedelta(minutes=1)  # as late as something is that is late by nobody knows how much
+
+
+class Arrival(NamedTuple):
+    """A moment (UTC, without a zone), and how it is known."""
+
+    moment: datetime
+    by: str
+
+
+def source(by: str) -> str:
+    """How a time is known, without what a record adds to it."""
+    return by.partition(", ")[0]
+
+
+def counts_as(moment: datetime, by: str, due: datetime | None, extended: datetime | None) -> datetime:
+    """The moment (UTC) that lateness is counted from.
+
+    due: for everyone; extended: for this student. What the platform calls in time is never late; of a work that is only
+    known by its download nothing later than its due date is certain; what the platform calls late without a time is
+    just later than the due date for everyone.
+    """
+    if due is None or extended is None:
+        return moment
+    if source(by) in (IN_TIME, DOWNLOAD):
+        return min(moment, extended)
+    return min(moment, due + JUST_LATE) if source(by) == LATE else moment
+
+
+def doubt(moment: datetime, by: str, extended: datetime | None) -> str:
+    """What a teacher has to know about this time; "" for nothing."""
+    if extended is None or moment <= extended:
+        return ""
+    if source(by) == DOWNLOAD:
+        return (
+            "downloaded after the due date, and the download does not say when it was handed in: counted as in time. "
+            "Collect again with the platform's times (--worksheet with Moodle's grading worksheet, or --times)"
+        )
+    if source(by) == LATE:
+        return (
+            "Canvas says LATE, and not by how much: counted as just late. Collect again with --times, a table of "
+            "Canvas's submissions with their submitted_at"
+        )
+    if source(by) == ARRIVAL:
+        return "first seen here after the due date, and counted as late from then: nothing says when it was handed in"
+    return ""

@@ -1,0 +1,37 @@
+"""Files that are whole or not there, with the rights that any new file gets."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def atomic_write(path: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name, then rename it; after a failure nothing is left beside it.
+
+    Its folder is made where it is missing. The mode is what the umask leaves of 0666, so that a colleague or a web
+    server can read it; a file that is there keeps its own.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        mode = path.stat().st_mode & 0o777
+    except OSError:
+        mode = 0o666 & ~_umask()
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.chmod(partial, mode)
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _umask() -> int:
+    """The process's; there is no way to read it but to set it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
