@@ -17,6 +17,7 @@ COMMANDS = {  # name -> (module, what it does)
         "prepare.doctor",
         "is this machine fit for grading, and is every known answer judged as it should be?",
     ),
+    "roster": ("platforms.class_list", "who is in the class, from a list as Excel, Moodle or Canvas save it"),
     "collect": ("platforms.collect", "what came back, from a download of Moodle or Canvas, sorted by student"),
     "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
     "dashboard": ("reports.dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),

@@ -9,10 +9,10 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import nbformat
 import sqlalchemy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 600.0  # how long to wait while another program holds the gradebook
+SAME_POINTS = 1e-6
 LOOK_SECONDS = 2.0  # how often to look whether it still does
 
 
@@ -49,6 +50,7 @@ class Recorded:
     """What the gradebook holds of one submission: grade id -> points by the grader, and what people added.
 
     penalty: points taken for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
+    by_person: grade id -> the points that a person gave, which count whatever the grader finds.
     settled: what became of the student's other assignments, with which free days are shared, and what is not known
     about when this one came. handed_in, due: between which lateness is counted (UTC, in ISO form); "" for none.
     """
@@ -62,6 +64,12 @@ class Recorded:
     settled: tuple[str, ...] = ()
     handed_in: str = ""
     due: str = ""
+    by_person: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        """What is left of the points after lateness."""
+        return max(0.0, self.total - self.penalty)
 
 
 class Classroom:
@@ -120,15 +128,17 @@ class Classroom:
             found = take_in.submissions(top, self._entry)
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
-    def is_graded(self, student: str, folder: Path, digest: str | None) -> bool:
-        """Whether what is handed in is what was graded.
+    def is_graded(self, student: str, folder: Path, last: Mapping[str, Any] | None) -> bool:
+        """Whether what is handed in is what was graded, and the gradebook holds what came of it.
 
-        digest: of the work that was graded last, as the log has it; None when no log has it. Times are compared for
+        last: the log's line about the last grading; None when no log has one. Where the gradebook has been emptied, or
+        put back to an earlier state, its points are not those of that line, or there are none. Times are compared for
         being the same only: a clock may have been set back between two submissions.
         """
         graded = Path(self._path(self._coursedir.autograded_directory, student))
-        if not any(graded.glob("*.ipynb")):
+        if not any(graded.glob("*.ipynb")) or not self._holds(student, last):
             return False
+        digest = last["submission"] if last is not None else None
         try:
             if self._entry is not None:
                 taken = take_in.take_in(self._released, self._entry, folder)
@@ -140,6 +150,25 @@ class Classroom:
         except Exception:  # a damaged receipt, a full disk, a timestamp that is none: grading it again says so
             return False
         return new is None or old is None or new == old
+
+    def _holds(self, student: str, last: Mapping[str, Any] | None) -> bool:
+        kept = self.recorded(student)
+        if kept is None:
+            return False
+        if last is None:
+            return True
+        return all(_same_points(kept.points.get(cell), points) for cell, points in last["points"].items())
+
+    def withdrawn(self) -> list[str]:
+        """Students who have points in the gradebook and no folder any more."""
+        there = self.handed_in()
+
+        def look() -> list[str]:
+            with self._open() as gradebook:
+                rows = gradebook.assignment_submissions(self.assignment)
+                return sorted(row.student.id for row in rows if row.student.id not in there)
+
+        return self._patiently(look)
 
     def graded(self) -> dict[str, Path]:
         """Student -> the folder with their graded notebooks."""
@@ -217,6 +246,7 @@ class Classroom:
                 total=submission.score,
                 most=submission.max_score,
                 handed_in=_iso(submission.timestamp),
+                by_person={grade.name: grade.manual_score for grade in grades if grade.manual_score is not None},
                 due=_iso(submission.duedate if submission.assignment.duedate else None),
             )
 
@@ -355,6 +385,10 @@ def _about_the_gradebook(address: str, reason: str, locked: bool) -> str:
     if locked:
         return f"The gradebook {address} is still locked by another program. Close that one."
     return f"The gradebook {address} cannot be used: {reason}."
+
+
+def _same_points(one: float | None, other: float | None) -> bool:
+    return one == other if one is None or other is None else abs(one - other) < SAME_POINTS
 
 
 def _iso(moment: datetime | None) -> str:

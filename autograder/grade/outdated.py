@@ -59,12 +59,25 @@ def outdated_lateness(root: Path, assignment: str) -> dict[str, late.Stale]:
         return late.stale(root, results.configuration(root), assignment, gradebook)
 
 
-def remarks_on_lateness(root: Path, assignment: str) -> list[str]:
-    """The same in lines for a teacher who is about to give these grades to people."""
+def not_in_gradebook(root: Path, assignment: str) -> list[str]:
+    """Students whose graded notebook is there, and of whom the gradebook holds nothing: it was emptied or put back."""
+    places = results.directory(root)
+    if not results.has_gradebook(places):
+        return []
+    folders = Path(places.format_path(places.autograded_directory, "*", assignment))
+    graded = {path.parent.name for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
+    with results.gradebook_of(places) as gradebook:
+        return sorted(graded - {row.student.id for row in gradebook.assignment_submissions(assignment)})
+
+
+def remarks(root: Path, assignment: str) -> list[str]:
+    """Whose grades are not to be given to people as they are, in lines for a teacher."""
     found = outdated_lateness(root, assignment)
     lines = [f"{assignment}, {student}: {stale}." for student, stale in found.items()]
     again = f"python -m autograder grade {assignment} --outdated settles it."
-    return [*lines, again] if lines else []
+    nothing = f"graded, and the gradebook holds nothing of it: python -m autograder grade {assignment}"
+    lost = [f"{assignment}, {student}: {nothing}" for student in not_in_gradebook(root, assignment)]
+    return [*lines, *([again] if lines else []), *lost]
 
 
 def _other_points(folder: Path, entry: Assignment) -> str:

@@ -71,9 +71,7 @@ def _waiting(classroom: "Classroom", journals: Journals, options: Options) -> li
     waiting = [
         name
         for name in chosen
-        if options.force
-        or name in half
-        or not classroom.is_graded(name, present[name], last[name]["submission"] if name in last else None)
+        if options.force or name in half or not classroom.is_graded(name, present[name], last.get(name))
     ]
     if not waiting:
         say(f"All {len(chosen)} submissions are graded already; --force grades them again.")

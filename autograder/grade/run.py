@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from itertools import chain
@@ -24,6 +24,7 @@ from autograder.grade.progress import Progress, say
 from transformer_ref.processors import usable_processors
 
 if TYPE_CHECKING:
+    from autograder.grade.changes import Change
     from autograder.grade.gradebook import Classroom
 
 ATTENTION = 1  # the exit code that says: somebody has to be looked at
@@ -102,7 +103,7 @@ def _run(root: Path, assignment: str, options: Options) -> int:
         from autograder.grade.gradebook import Classroom  # seconds of imports, which the nursery has begun
         from autograder.grade.outdated import outdated_of
         from autograder.grade.plan import plan
-        from autograder.grade.summary import of_older_rules, summary
+        from autograder.grade.summary import of_older_rules, of_withdrawn, summary
 
         classroom = Classroom(root, assignment)
         journals = Journals(root, assignment)
@@ -112,10 +113,13 @@ def _run(root: Path, assignment: str, options: Options) -> int:
             if code:
                 return code
         older = outdated_of(root, assignment, classroom.graded())
+        gone = of_withdrawn(classroom.withdrawn())
         if journal is None:
-            for line in of_older_rules(older, assignment):
+            for line in [*gone, *of_older_rules(older, assignment)]:
                 say(line)
             return 0
+        for line in gone:
+            say(line)
         say(summary(journal, classroom.most_points(), root, older, classroom.zone))
     if classroom.not_believed:
         say(
@@ -208,14 +212,24 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
         attempts=result.attempts,
         cells=result.cells,
         **asdict(kept),
-        changes=[change[1:] for change in found],
+        changes=[_beside_a_person(change, kept.by_person)[1:] for change in found],
         penalty_before=before.penalty if before else kept.penalty,
+        score_before=before.score if before else None,
+        score=kept.score,
         unchecked=result.unchecked,
         notes=[*(result.received.reasons if result.received else ()), *result.notes, *kept.settled],
         memory=result.memory,
         writer_memory=psutil.Process().memory_info().rss,
     )
     return ""
+
+
+def _beside_a_person(change: "Change", by_person: Mapping[str, float]) -> "Change":
+    """What became of a grade, where points that a person gave stay above what the grader found."""
+    if change.cell not in by_person:
+        return change
+    stays = f"{change.why}; the grade stays {by_person[change.cell]:g}, which a person gave"
+    return change._replace(why=stays)
 
 
 def _begun(assignment: str, options: Options) -> AbstractContextManager[Nursery | None]:

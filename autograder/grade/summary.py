@@ -36,6 +36,9 @@ def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Map
         )
         lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
         lines += _block("points for lateness changed by this regrade", [*map(_penalty, _other_penalties(graded))])
+        lines += _block(
+            "fewer points than before, after lateness", [_fewer(each) for each in graded if _is_fewer(each)]
+        )
         lines += _block("notes", _notes(graded))
         lines += _slowest(graded)
     lines += of_older_rules(older, assignment)
@@ -43,6 +46,15 @@ def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Map
     if graded:
         lines.append(f"  next: nbgrader generate_feedback {assignment}; python -m autograder export {assignment}")
     return "\n".join(lines)
+
+
+def of_withdrawn(students: Sequence[str]) -> list[str]:
+    """Lines about those who have points and no folder any more; none when there is nobody."""
+    lines = _block("have points in the gradebook, and their folder is gone", students)
+    more = [
+        "    put the folder back, or nbgrader db student remove takes somebody out of the gradebook with all points"
+    ]
+    return lines + more if lines else []
 
 
 def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
@@ -130,6 +142,16 @@ def _late(event: Mapping[str, Any], zone: ZoneInfo) -> str:
 
 def _other_penalties(graded: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [event for event in graded if abs(event.get("penalty_before", event["penalty"]) - event["penalty"]) > SAME]
+
+
+def _is_fewer(event: Mapping[str, Any]) -> bool:
+    before = event.get("score_before")
+    return before is not None and event["score"] < before - SAME
+
+
+def _fewer(event: Mapping[str, Any]) -> str:
+    late = f", {event['penalty']:g} of them lost to lateness" if event["penalty"] else ""
+    return f"{event['student']}: {event['score_before']:g} -> {event['score']:g} points{late}"
 
 
 def _penalty(event: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ def text_of(data: bytes) -> tuple[str, bool]:
 
 
 def _decoded(data: bytes) -> tuple[str, bool]:
-    data = data.lstrip(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else data
+    data = data.removeprefix(codecs.BOM_UTF8)  # lstrip would take the first letter too, where it begins with EF
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace"), True

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from autograder.intake import conflict, salvage
+from autograder.intake import attachments, conflict, salvage
 from autograder.intake.matching import Given, Matching, bare
 from autograder.intake.salvage import Piece, Reading
 from autograder.intake.scripts import is_python
@@ -97,7 +97,12 @@ class _Rebuilding:
             if given.is_answer:
                 self._answer(given)
         self._tell_of_damage()
-        return Rebuilt(self._notebook(), tuple(dict.fromkeys(self.reasons)), frozenset(self.answers), bool(claimed))
+        notebook = self._notebook()
+        left_out = attachments.within_bounds(cell for cell in notebook.cells if cell.cell_type == "markdown")
+        if left_out:
+            most = attachments.MAX_PICTURES * 3 // 4_000_000
+            self.reasons.append(attachments.LEFT_OUT.format(most, _list(left_out)))
+        return Rebuilt(notebook, tuple(dict.fromkeys(self.reasons)), frozenset(self.answers), bool(claimed))
 
     def _answer(self, given: Given) -> None:
         """Settle an answer's text: that of its own cells, else of the cells that define what it asks for."""
@@ -227,10 +232,19 @@ class _Rebuilding:
                 cell.source = self.answers[given.name]
             elif given.is_text and given.found:
                 cell.source = self.pieces[given.found[0]].source
+            if cell.cell_type == "markdown" and not given.locked and (pictures := self._pictures(given)):
+                cell.attachments = pictures
             notebook.cells += _new_cells(before[given.place], ids)
             notebook.cells.append(cell)
             notebook.cells += _new_cells(after[given.place], ids)
         return notebook
+
+    def _pictures(self, given: Given) -> NotebookNode:
+        """What was pasted into an answer in words, or into a text that is not graded."""
+        found: dict[str, dict[str, str]] = {}
+        for place in given.found:
+            found |= self.pieces[place].attachments
+        return from_dict(found)
 
     def _own_cells(self) -> tuple[list[list[Piece]], list[list[Piece]]]:
         """The student's own cells before and after each given one.
@@ -260,7 +274,11 @@ class _Rebuilding:
 
 
 def _new_cells(pieces: Sequence[Piece], ids: Iterator[str]) -> list[NotebookNode]:
-    return [_NEW_CELL[piece.kind](piece.source, id=next(ids)) for piece in pieces]
+    cells = [_NEW_CELL[piece.kind](piece.source, id=next(ids)) for piece in pieces]
+    for cell, piece in zip(cells, pieces, strict=True):
+        if piece.attachments:
+            cell.attachments = from_dict(piece.attachments)
+    return cells
 
 
 def _list(names: Sequence[str]) -> str:

@@ -9,10 +9,11 @@ import json
 import re
 import urllib.parse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autograder.intake import conflict, scripts
+from autograder.intake import attachments, conflict, scripts
+from autograder.intake.attachments import Attachments
 from autograder.intake.decode import text_of
 from autograder.intake.handed_in import MAX_BYTES
 
@@ -60,12 +61,14 @@ EXPORT = "The file is no notebook but an export of one. {} cells of code were fo
 
 @dataclass(frozen=True)
 class Piece:
-    """A cell as it was handed in: its text, its kind ("code", "markdown" or "raw"), the names it bears ("" if none)."""
+    """A cell as it was handed in: its text, its kind ("code", "markdown" or "raw"), the names it bears ("" if none),
+    and the pictures pasted into it."""
 
     source: str
     kind: str
     grade_id: str = ""
     id: str = ""
+    attachments: Attachments = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,8 @@ def _piece(cell: dict) -> Piece:
     graded = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     grade_id = _text(graded.get("grade_id")) if isinstance(graded, dict) else ""
     source = next((cell[name] for name in _TEXTS if name in cell), "")
-    return Piece(_clean(source), kind, grade_id, _text(cell.get("id")))
+    pictures = attachments.kept(cell.get("attachments")) if kind == "markdown" else {}
+    return Piece(_clean(source), kind, grade_id, _text(cell.get("id")), pictures)
 
 
 def _clean(source: Any) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -225,7 +226,7 @@ def install() -> None:
     names, is not told the student, and its errors are swallowed. So the method that looks for notebooks is wrapped, and
     the one that grades them, which tells at its end whom it could not grade.
     """
-    look, convert = Autograde.init_notebooks, Autograde.convert_notebooks
+    look, convert, skip = Autograde.init_notebooks, Autograde.convert_notebooks, Autograde.init_destination
     if hasattr(look, "__wrapped__"):
         return  # formgrader reads the configuration more than once
 
@@ -250,7 +251,30 @@ def install() -> None:
             _tell(converter)  # again, where a teacher looks first
             raise NbGraderException("Some students were not graded.")  # nbgrader ends with code 1
 
+    @functools.wraps(skip)
+    def init_destination(converter: Autograde, assignment: str, student: str) -> bool:
+        wanted = skip(converter, assignment, student)
+        if wanted or converter.force or _is_in_gradebook(converter.coursedir, assignment, student):
+            return wanted
+        converter.log.warning(f"{student}: graded before, and the gradebook has nothing of it: graded again")
+        converter.force = True
+        try:
+            return skip(converter, assignment, student)
+        finally:
+            converter.force = False
+
     Autograde.init_notebooks, Autograde.convert_notebooks = init_notebooks, convert_notebooks
+    Autograde.init_destination = init_destination
+
+
+def _is_in_gradebook(places: CourseDirectory, assignment: str, student: str) -> bool:
+    """Whether the gradebook holds a submission; one that was emptied or put back while autograded/ stayed may not."""
+    with Gradebook(places.db_url, places.course_id) as gradebook:
+        try:
+            gradebook.find_submission(assignment, student)
+        except MissingEntry:
+            return student in places.student_id_exclude.split(",")
+    return True
 
 
 def _tell(converter: Autograde) -> None:

@@ -27,7 +27,7 @@ from nbgrader.plugins import ExtractorPlugin
 from autograder import course
 from autograder.course import CourseError
 from autograder.intake import receipts
-from autograder.platforms import archives, downloads, roster, submission_times, tables
+from autograder.platforms import archives, class_list, downloads, roster, submission_times, tables
 from autograder.platforms.archives import Entry, Shelf, shown
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
 from autograder.platforms.roster import Collected, Roster
@@ -458,8 +458,8 @@ def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Own
     for student in students:
         if student.id in taken:
             return f"it would be {_named(student)}'s, as {taken[student.id].name or taken[student.id].number} is"
-        if not student.id or student.id != Path(student.id).name or student.id.startswith(".") or "\\" in student.id:
-            return f"the id {student.id!r} cannot be the name of a folder"
+        if reason := class_list.why_not(student.id):
+            return reason
     return ""
 
 

@@ -27,7 +27,7 @@ from nbgrader.preprocessors import GetGrades
 from autograder import course
 from autograder.address import book_address
 from autograder.course import CourseError
-from autograder.grade.outdated import remarks_on_lateness
+from autograder.grade.outdated import remarks as not_settled
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Register, Roster
@@ -89,7 +89,7 @@ def run(chosen: argparse.Namespace) -> int:
     print(path)
     if packed.remade:
         print(f"written anew, since the gradebook has changed: {', '.join(packed.remade)}")
-    remarks = [*packed.remarks, *remarks_on_lateness(root, chosen.assignment)]
+    remarks = [*packed.remarks, *not_settled(root, chosen.assignment)]
     for remark in remarks:
         print(remark, file=sys.stderr)
     return 1 if remarks else 0

@@ -15,9 +15,11 @@ from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
 from autograder.course import CourseError
+from autograder.intake.decode import text_of
 from autograder.platforms import dates
 from autograder.platforms.downloads import CANVAS, MOODLE
 
+LARGEST = 64 * 1024 * 1024  # bytes
 MEMBERS = ("canvas_user_id", "group_name")  # columns of Canvas's table of groups (People, its set of groups, Export)
 CANVAS_KEYS = ("SIS User ID", "SIS Login ID", "Integration ID")
 GROUPS = ("Group", "Gruppe", "Groupe", "Grupo", "Gruppo", "Groep")
@@ -40,6 +42,7 @@ class Table:
     header: list[str]
     rows: list[list[str]]
     delimiter: str
+    lines: tuple[int, ...] = ()  # of each row, the line in the file on which it ends
 
     def column(self, place: int | None) -> list[str]:
         """A column's cells, one a row; empty ones where there is no such column."""
@@ -76,21 +79,32 @@ class Person:
 
 
 def read_table(path: Path) -> Table:
-    """A CSV file with commas, semicolons or tabs. Raises CourseError naming the file when it is none."""
+    """A CSV file as spreadsheets save it: with commas, semicolons or tabs, in UTF-8, UTF-16 or Windows' letters, with
+    or without a byte order mark, a line `sep=;` and empty lines. Raises CourseError naming the file when it is none."""
     try:
         data = path.read_bytes()
-        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise CourseError(f"{path} cannot be read: {error}.") from error
-    first = text.partition("\n")[0]
+    if len(data) > LARGEST:
+        raise CourseError(f"{path}: expected a table of at most {LARGEST >> 20} MB, got {len(data) >> 20} MB.")
+    if data.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
+        raise CourseError(f"{path} is a spreadsheet. Save it as CSV (File, Save As), and give that.")
+    text, _ = text_of(data)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
+    if text[:4].casefold() == "sep=" and text[5:6] in ("\n", ""):
+        text = text[6:]
+    first = text.lstrip("\n").partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        kept = [(rows.line_num, row) for row in rows if any(map(str.strip, row))]
     except csv.Error as error:
         raise CourseError(f"{path} is no table: {error}.") from error
-    if not rows:
+    if not kept:
         raise CourseError(f"{path} is empty: expected a line of column names and a line for each student.")
-    return Table(path.name, [name.strip() for name in rows[0]], rows[1:], delimiter)
+    header, *others = kept
+    lines = tuple(line for line, _ in others)
+    return Table(path.name, [name.strip() for name in header[1]], [row for _, row in others], delimiter, lines)
 
 
 def cell(row: Sequence[str], place: int | None) -> str:

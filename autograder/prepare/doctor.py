@@ -23,8 +23,11 @@ from autograder import catalogue, course
 from autograder.course import CourseError
 from autograder.grade import late, points
 from autograder.grade.execute import JudgedExecute
+from autograder.platforms import class_list
+from autograder.policy import times
 from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
+from autograder.prepare.release import refuse_other_cells
 from autograder.reports import results
 from autograder.sandbox import backends, hiding
 from transformer_ref.device import choose_device
@@ -108,6 +111,9 @@ def examine(root: Path) -> Iterator[Finding]:
     yield _secret(root)
     yield _gradebook(root)
     yield _points(root)
+    yield from _cells(root)
+    yield _ids(root)
+    yield from _due_dates(root, settings)
     yield _lateness(root, settings)
 
 
@@ -236,6 +242,60 @@ def _worth_in_gradebook(root: Path) -> dict[str, dict[str, float]]:
             }
     except CourseError:  # what is wrong with it is a finding of its own
         return {}
+
+
+def _cells(root: Path) -> Iterator[Finding]:
+    """Notebooks that can no longer be released, since the class has handed in what was."""
+    for assignment in catalogue.assignments():
+        try:
+            refuse_other_cells(root, assignment)
+        except CourseError as error:
+            yield Finding("cells", str(error), "Until then `release` refuses.", fatal=False)
+
+
+def _ids(root: Path) -> Finding:
+    """Ids that cannot work: as the name of a folder, or beside another."""
+    about = "students"
+    try:
+        known = {student.id for student in results.read_roster(root)}
+    except CourseError as error:
+        return Finding(about, str(error), "See the gradebook, above.")
+    submitted = root / results.directory(root).submitted_directory
+    folders = {path.name for path in submitted.iterdir() if path.is_dir()} if submitted.is_dir() else set()
+    everyone = known | folders
+    wrong = [reason for name in sorted(everyone) if (reason := class_list.why_not(name))]
+    wrong += class_list.only_in_case(everyone, everyone)
+    if wrong:
+        remedy = "Give them other ids: what they hand in may not be graded, or as somebody else's."
+        return Finding(about, "; ".join(wrong), remedy, fatal=False)
+    return Finding(about, f"{len(known)} on the roster, {len(folders)} with a folder")
+
+
+def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
+    """The zone, and when each assignment is due in it."""
+    about = "due dates"
+    try:
+        zone = times.zone_of(settings)
+    except CourseError as error:
+        yield Finding("time zone", str(error), "Until then nothing is graded.")
+        return
+    places = results.directory(root)
+    if not results.has_gradebook(places):
+        yield Finding(about, f"no gradebook yet; times are read and shown in {zone.key}")
+        return
+    try:
+        with results.gradebook_of(places) as gradebook:
+            due = sorted((each.duedate, each.name) for each in gradebook.assignments if each.duedate is not None)
+    except CourseError:  # what is wrong with it is a finding of its own
+        return
+    lines = [f"{name} {times.short(moment, zone)}" for moment, name in due]
+    yield Finding(about, f"in {zone.key}: {', '.join(lines)}" if lines else f"none, so nothing is late (in {zone.key})")
+    if twice := [name for moment, name in due if times.is_twice(moment, zone)]:
+        seen = f"{', '.join(twice)}: clocks show this time twice in that night, and the one named above counts"
+        yield Finding(about, seen, "An hour earlier or later is clearer.", fatal=False)
+    if zone.key == "UTC" and lines:
+        remedy = 'c.CourseTime.zone = "Europe/Berlin", or where your class is'
+        yield Finding("time zone", "UTC, since no other is set: is that what your class reads?", remedy, fatal=False)
 
 
 def _lateness(root: Path, settings: Config) -> Finding:

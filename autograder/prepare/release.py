@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
+
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.grade import points
@@ -17,6 +19,7 @@ from autograder.prepare import check_cache, entry_words, hand_out
 from autograder.prepare.check_cache import CheckCache
 from autograder.prepare.generated import Generated
 from autograder.prepare.trial import Trials
+from autograder.reports import results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,11 +40,13 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
 
     Points and hints in solutions/ that differ from the catalogue's are corrected first.
     check: whether to check also assignments that have not changed since their last check.
-    Raises CourseError when a solution earns less than all points or a blank more than none, and when a solution's
-    notebook lacks a check or the import that `HandOut` changes.
+    Raises CourseError when a solution earns less than all points or a blank more than none, when a solution's notebook
+    lacks a check or the import that `HandOut` changes, and when the class has handed in a notebook with other cells.
     """
     root = root or course.find_root()
     chosen, cache = _chosen(ids), CheckCache(root)
+    for assignment in chosen:
+        refuse_other_cells(root, assignment)
     reasons = {assignment.id: _prepared(root, assignment, cache, check) for assignment in chosen}
     to_check = sum(map(bool, reasons.values()))
     if to_check < len(chosen):
@@ -66,6 +71,36 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
     for trouble in [] if ids else catalogue.troubles():
         raise course.CourseError(trouble)
     return 0
+
+
+def refuse_other_cells(root: Path, assignment: Assignment) -> None:
+    """Raise CourseError where the class has handed in, and the solution's notebook has other cells than were released.
+
+    nbgrader would raise as well, once it has removed the released notebook.
+    """
+    places = results.directory(root)
+    path = course.notebook_path(root, "solutions", assignment)
+    if not results.has_gradebook(places) or not path.is_file():
+        return
+    with results.gradebook_of(places) as gradebook:
+        try:
+            notebook = gradebook.find_notebook(assignment.notebook, assignment.id)
+        except MissingEntry:
+            return
+        students = len(notebook.submissions)
+        before = {cell.name for cell in notebook.source_cells}
+    marked = [cell.get("metadata", {}).get("nbgrader") or {} for cell in course.read_notebook(path)["cells"]]
+    kinds = ("grade", "solution", "locked", "task")  # of which nbgrader keeps the text
+    now = {marks["grade_id"] for marks in marked if marks.get("grade_id") and any(map(marks.get, kinds))}
+    if not students or not before or now == before:
+        return
+    added, gone = (", ".join(sorted(names)) for names in (now - before, before - now))
+    what = "; ".join(part for part in (added and f"new: {added}", gone and f"gone: {gone}") if part)
+    raise course.CourseError(
+        f"{assignment.id}: {students} students have handed in, and the notebook in solutions/ has other cells than "
+        f"they were given ({what}). Nothing is touched. Put the new exercise into an assignment of its own, with "
+        "`new-exercise NAME --assignment own_...`, or take the cells out again."
+    )
 
 
 def _prepared(root: Path, assignment: Assignment, cache: CheckCache, check: bool) -> str:

@@ -7,6 +7,7 @@ files hold no names, and the page counts people and names none.
 
 import argparse
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from autograder.reports import pages, results
 from autograder.reports.feedback import address_of_book
 
 LARGEST_FILE = 64 * 1024  # bytes; a file that the page saved has 4,000
+PERSON = re.compile("[0-9a-f]{32}")
 NAMED = 5  # beliefs in the terminal's summary
 
 Answers = Mapping[str, str]  # question's id -> "right", "unknown", or the name of a mistake
@@ -126,13 +128,20 @@ def files_of(root: Path) -> list[Path]:
 
 
 def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
-    """What the files hold, and for each that holds nothing of use a line that says why. Equal files count once."""
-    found: dict[bytes, Record] = {}
+    """What the files hold, and for each that holds nothing of use a line that says why.
+
+    Files of one person count once, the one with two rounds before others: a file bears a number that was drawn when its
+    first round was kept. Equal answers are no sign of one person: at the door most of a class knows nothing.
+    """
+    found: dict[str, Record] = {}
     refused = []
     for path in files:
         try:
-            content = _content(path)
-            found.setdefault(content, _record(json.loads(content)))
+            noted = json.loads(_content(path))
+            record, person = _record(noted), noted.get("person")
+            key = person if isinstance(person, str) and PERSON.fullmatch(person) else f"file {path}"
+            if key not in found or found[key].after is None:
+                found[key] = record
         except (OSError, ValueError, RecursionError) as error:
             reason = error if isinstance(error, _Refused) else getattr(error, "strerror", None) or "not the page's JSON"
             refused.append(f"{path}: {reason}")

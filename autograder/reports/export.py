@@ -11,10 +11,12 @@ assignment's offline grading worksheet; Gradescope's are its autograder specific
 """
 
 import argparse
+import codecs
 import csv
 import io
 import re
 import sys
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from autograder import course
 from autograder.course import CourseError
-from autograder.grade.outdated import remarks_on_lateness
+from autograder.grade.outdated import remarks as not_settled
 from autograder.platforms import roster, tables
 from autograder.platforms.downloads import MOODLE as BY_MOODLE
 from autograder.platforms.roster import Roster
@@ -40,6 +42,7 @@ CANVAS_IDENTITY = ("ID", "SIS User ID", "SIS Login ID")
 CANVAS_KEPT = ("Student", "LastName", "FirstName", *CANVAS_IDENTITY, "Integration ID", "Root Account", "Section")
 MOODLE_IDENTITY = ("Identifier", "Email address", "ID number", "Username")
 MOODLE_KEPT = ("Full name", "First name", "Last name", *MOODLE_IDENTITY)
+MOST_NAME = 100  # letters of a sum's file
 NOTHING = ("-", "–")
 THEIRS = "theirs"  # --scale-to: as many points as the template says
 
@@ -99,12 +102,20 @@ def run(chosen: argparse.Namespace) -> int:
     earlier = roster.earlier(root, graded.assignment.id) if len(classes) == 1 else {}
     options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments)
     made = FORMATS[chosen.format](graded, table, column, chosen.zero_for_absent, options)
-    made.remarks += [line for each in classes for line in remarks_on_lateness(root, each.assignment.id)]
-    path = chosen.output or root / "classroom" / "exports" / f"{graded.assignment.id}-{chosen.format}{made.suffix}"
+    made.remarks += [line for each in classes for line in not_settled(root, each.assignment.id)]
+    name = graded.assignment.id if len(classes) == 1 else _name_of_sum(chosen.assignments)
+    path = chosen.output or root / "classroom" / "exports" / f"{name}-{chosen.format}{made.suffix}"
     atomic_write(path, made.content)
     print(path)
     print("".join(f"{remark}\n" for remark in made.remarks), end="", file=sys.stderr)
     return 1 if made.remarks else 0
+
+
+def _name_of_sum(assignments: Sequence[str]) -> str:
+    """Of a sum's file: other sums have other names."""
+    parts = [each[:2] if each[:2].isdigit() else each for each in assignments]
+    name = f"total-{'+'.join(parts)}"
+    return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}-{zlib.crc32(name.encode()):08x}"
 
 
 def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
@@ -131,7 +142,8 @@ def plain(graded: Class, table: Table | None, column: str, zero: bool, options: 
         moment = each.timestamp.isoformat(sep=" ", timespec="seconds") if each.timestamp else ""
         pending = ["yes" if each.needs_manual_grade else "no"] if by_hand else []
         lines.append([*who, "yes", *points, *sums, moment, *pending])
-    return Export(_csv([[safe(cell) for cell in line] for line in lines]), ".csv")
+    made = _csv([[safe(cell) for cell in line] for line in lines])
+    return Export(codecs.BOM_UTF8 + made, ".csv")  # for people to open: by it Excel reads names as UTF-8
 
 
 def canvas(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:

@@ -6,12 +6,16 @@ So both filters are these, named in nbgrader_config.py.
 
 import re
 from functools import cache
+from html import escape
 from typing import Any
+from urllib.parse import quote, unquote
 
 import bleach
 from jinja2 import pass_context
 from jinja2.runtime import Context
 from nbconvert.exporters import HTMLExporter
+
+from autograder.intake import attachments
 
 TAGS = frozenset(
     "a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img kbd li ol p pre s samp "
@@ -22,6 +26,10 @@ COLUMNS = ("align", "colspan", "rowspan")
 # Pygments' classes; those of the page's own styles could lay a link over all of it.
 OF_CODE = re.compile(r"highlight|hll|[a-z][a-z0-9]{0,2}")
 ADDRESS = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
+_NO_PICTURE = "text/x-no-picture"
+_MISSING = re.compile(
+    rf'<img [^<>]{{0,2000}}?src="data:{_NO_PICTURE};base64,(?P<name>[^"<>]{{0,2000}})"[^<>]{{0,2000}}>'
+)
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.IGNORECASE)
 
 
@@ -36,8 +44,26 @@ def clean_html(html: str | bytes) -> str:
 
 @pass_context
 def markdown2html(context: Context, source: str) -> str:
-    """A markdown cell as nbconvert renders it, cleaned."""
-    return clean_html(HTMLExporter.markdown2html(_exporter(), context, source))
+    """A markdown cell as nbconvert renders it, cleaned. A picture that is not there is said to be missing: nbconvert
+    would raise, and the whole page with it."""
+    cell = context.get("cell", {})
+    pictures = _Pictures(attachments.kept(cell.get("attachments")))
+    html = HTMLExporter.markdown2html(_exporter(), {**context, "cell": {**cell, "attachments": pictures}}, source)
+    return clean_html(_MISSING.sub(_missing, html))
+
+
+class _Pictures(dict):
+    """A cell's pictures by name; in place of one that is not among them something that no picture is."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> dict[str, str]:
+        return {_NO_PICTURE: quote(name, safe="")}
+
+
+def _missing(found: re.Match) -> str:
+    return f"<em>(the picture {escape(unquote(unquote(found['name'])))} is missing)</em>"
 
 
 def _is_harmless(tag: str, name: str, value: str) -> bool:

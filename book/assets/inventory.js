@@ -40,7 +40,7 @@
     const { inventory, version, told } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
     const place = `${inventory}-${version}`;
     const above = make("div"), below = make("div"), result = make("div");
-    let kept = { before: null, after: null, draft: {} };
+    let kept = { person: "", before: null, after: null, draft: {} };
 
     const nameOf = (fieldset) => fieldset.id.replace("inventory-", "");
     const labelOf = (fieldset, answer) => [...fieldset.querySelectorAll("label")].find((label) => label.control.value === answer);
@@ -53,7 +53,13 @@
     const asRound = (round) => (round && typeof round.day === "string" && questions.every((fieldset) =>
       typeof round.answers?.[nameOf(fieldset)] === "string" && labelOf(fieldset, round.answers[nameOf(fieldset)])) ? round : null);
 
-    const recall = (found) => ({ before: asRound(found?.before), after: asRound(found?.before) && asRound(found?.after), draft: found?.draft ?? {} });
+    // Drawn when the first round is kept: two files of one person are one person, and equal answers of two are two.
+    const drawn = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    const asPerson = (person) => (/^[0-9a-f]{32}$/.test(person) ? person : drawn());
+
+    const recall = (found) => ({
+      person: asPerson(found?.person), before: asRound(found?.before), after: asRound(found?.before) && asRound(found?.after), draft: found?.draft ?? {},
+    });
 
     const fill = (answers) => questions.forEach((fieldset) => {
       const answer = answers[nameOf(fieldset)], label = answer && labelOf(fieldset, answer);
@@ -67,8 +73,8 @@
     });
 
     const save = () => {
-      const { before, after } = kept;
-      const text = JSON.stringify({ inventory, version, before, after }, null, 1) + "\n";
+      const { person, before, after } = kept;
+      const text = JSON.stringify({ inventory, version, person, before, after }, null, 1) + "\n";
       const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: `${place}.json` });
       document.body.append(link);
       link.click();
@@ -79,7 +85,7 @@
 
     const forget = () => {
       const node = button("Forget my answers", () => {
-        if (node.dataset.asked) { kept = { before: null, after: null, draft: {} }; keep(); show(); return; }
+        if (node.dataset.asked) { kept = { person: "", before: null, after: null, draft: {} }; keep(); show(); return; }
         node.dataset.asked = "yes";
         node.textContent = "Press again to forget them";
       }, true);
@@ -111,6 +117,7 @@
         return;
       }
       const answers = Object.fromEntries(questions.map((fieldset) => [nameOf(fieldset), chosen(fieldset)]));
+      kept.person = asPerson(kept.person);
       kept[kept.before ? "after" : "before"] = { day: today(), answers };
       kept.draft = {};
       keep();

@@ -256,7 +256,7 @@ def test_a_due_date_an_extension_or_a_rule_that_is_changed_after_grading_names_w
     extensions = term.folder / late.EXTENSIONS
     extensions.write_text("id,assignment,days\nbob,05_self_attention,1\n")
     assert term.stale() == {"bob": (2.0, 1.0)}
-    lines = outdated.remarks_on_lateness(term.folder, ASSIGNMENT.id)
+    lines = outdated.remarks(term.folder, ASSIGNMENT.id)
     assert "bob: lateness is out of date: 2 points taken, 1 by the dates and rules of now" in lines[0]
     extensions.unlink()
     assert term.stale() == {}

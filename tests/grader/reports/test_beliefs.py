@@ -89,9 +89,19 @@ def test_a_file_that_is_no_record_is_left_out_and_says_why(tmp_path, kind):
     assert found == [] and reason in refused[0]
 
 
-def test_one_file_in_two_places_is_one_person(tmp_path):
-    found, _ = beliefs.read_records(put(tmp_path, one=ANA, two=ANA))
-    assert len(found) == 1
+def test_people_who_answer_alike_are_as_many_as_they_are(tmp_path):
+    nothing = saved(answers())
+    found, _ = beliefs.read_records(put(tmp_path, ana=nothing, ben=nothing, cleo=nothing))
+    assert len(found) == 3
+    numbers = {name: saved(answers(), person=digit * 32) for name, digit in (("dan", "a"), ("eve", "b"))}
+    assert len(beliefs.read_records(put(tmp_path, **numbers))[0]) == 2
+
+
+def test_one_file_in_two_places_and_a_later_one_of_the_same_person_are_one(tmp_path):
+    first, both = (saved(answers(), after, person="c" * 32) for after in (None, answers("right")))
+    for files in ({"one": both, "two": both, "three": first}, {"one": first, "two": both}):
+        found, _ = beliefs.read_records(put(tmp_path, **files).copy())
+        assert [record.after is not None for record in found] == [True]
 
 
 def test_files_beside_submissions_are_found_and_each_persons_newest_counts(course, capsys):

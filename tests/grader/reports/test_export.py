@@ -44,7 +44,7 @@ CLASS = Class(
 
 
 def lines(made: export.Export, delimiter: str = ",") -> list[list[str]]:
-    return list(csv.reader(io.StringIO(made.content.decode("utf-8")), delimiter=delimiter))
+    return list(csv.reader(io.StringIO(made.content.decode("utf-8-sig")), delimiter=delimiter))
 
 
 def table(text: str, tmp_path) -> export.Table:
