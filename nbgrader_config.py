@@ -7,7 +7,7 @@ import nbgrader
 import autograder
 from autograder.grade import patience
 from autograder.intake import take_in
-from autograder.policy import times
+from autograder.policy import course_time
 from autograder.reports import fresh
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
@@ -31,7 +31,7 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__"]
 # The time zone of your class, such as "Europe/Berlin" or "America/Los_Angeles". Due dates, extensions and what a
 # platform writes are read in it, and every time is shown in it and in UTC. "": ATTENTION_BY_HAND_ZONE, else UTC.
 c.CourseTime.zone = ""
-times.install(c)
+course_time.install(c)
 
 # Collecting a zip of Canvas or Moodle: whose a file is, its folder says and never a name that a student chose. Another
 # system's names need a pattern here, c.FileNameCollectorPlugin.named_regexp, which nbgrader then sorts by.

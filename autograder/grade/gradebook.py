@@ -32,7 +32,7 @@ from autograder.grade.progress import say
 from autograder.grade.worker import split
 from autograder.inside.trees import remove
 from autograder.intake import take_in
-from autograder.policy import times
+from autograder.policy import course_time
 from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Classroom:
         tracebacks = logging.getLogger("tornado.application")  # where nbgrader's gradebook prints them
         tracebacks.handlers, tracebacks.propagate = [logging.NullHandler()], False
         late.check(root, self._app.config)
-        self.zone = times.zone_of(self._app.config)
+        self.zone = course_time.zone_of(self._app.config)
         self._coursedir = self._app.coursedir
         self._coursedir.assignment_id = assignment
         self.not_believed = 0  # submissions that came with a receipt time of their own

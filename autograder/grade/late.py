@@ -28,7 +28,7 @@ from traitlets.config import Config
 from autograder import course
 from autograder.course import CourseError
 from autograder.intake import receipts
-from autograder.policy import arrival, times
+from autograder.policy import arrival, course_time, times
 
 EXTENSIONS = "classroom/extensions.csv"
 UNITS = {"hour": 3600.0, "day": 86400.0}  # seconds
@@ -131,7 +131,7 @@ class LatePenalties(AssignLatePenalties):
         plugin = self.plugin_inst
         if not isinstance(plugin, LateRules):
             return super().preprocess(nb, resources)
-        root, zone = course.find_root(), times.zone_of(self.config)
+        root, zone = course.find_root(), course_time.zone_of(self.config)
         granted = read_extensions(root / plugin.extensions, zone)
         with Gradebook(place["db_url"]) as gradebook:
             grant(gradebook, granted, student, assignment, zone)
@@ -186,7 +186,7 @@ def stale(root: Path, settings: Config, assignment: str, gradebook: Gradebook) -
     """
     if _has_other_rules(settings):
         return {}
-    plugin, zone = LateRules(config=settings), times.zone_of(settings)
+    plugin, zone = LateRules(config=settings), course_time.zone_of(settings)
     granted = read_extensions(root / plugin.extensions, zone)
     found = {}
     for submission in gradebook.assignment_submissions(assignment):
@@ -316,7 +316,7 @@ def check(root: Path, settings: Config) -> Granted:
         rules = LateRules(config=settings)
     except TraitError as error:
         raise CourseError(f"{course.MARKER}: c.LateRules, {error}") from error
-    return read_extensions(root / rules.extensions, times.zone_of(settings)) or {}
+    return read_extensions(root / rules.extensions, course_time.zone_of(settings)) or {}
 
 
 def _extension(row: dict[str, str], where: str, zone: ZoneInfo) -> Extension:

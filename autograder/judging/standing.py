@@ -4,6 +4,7 @@ import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.catalogue.sections import chapter_title
 from autograder.judging import layout, remembered
 from autograder.judging.remembered import Entry, Notebooks
+from autograder.policy import deadlines
 
 NOTHING = "No check has been run here yet. Run the one below an answer, then ask again."
 SOLVED, BEGUN, CHANGED, UNTOUCHED = "solved", "begun", "changed", "untouched"
@@ -42,6 +44,7 @@ class Standing:
     solved: str
     next: str
     trouble: str
+    due: str = ""
 
 
 def standing(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any]) -> dict[str, str]:
@@ -116,7 +119,14 @@ def _standing(assignment: Assignment | None, known: Known) -> Standing:
         f"{count} of {sum(map(len, states.values()))} exercises solved",
         _next(assignment, assignments, states, known),
         known.trouble,
+        _due(assignment, known.notebooks.folder) if assignment is not None else "",
     )
+
+
+def _due(assignment: Assignment, folder: Path) -> str:
+    """When the notebook says that it is due, and how long that is; "" where it does not say."""
+    path = remembered.notebook_of(folder, assignment)
+    return deadlines.said(path, datetime.now(timezone.utc).replace(tzinfo=None)) if path else ""
 
 
 def _notebook(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any]) -> Assignment | None:
@@ -192,6 +202,7 @@ def _next(
 
 def _as_text(found: Standing) -> str:
     lines = [f"{found.title}: {found.points}", *_lines(found.exercises)] if found.title else []
+    lines[1:1] = [f"  {found.due}"] if found.due else []
     lines += [f"The course: {found.solved}", *_lines(found.chapters), found.next]
     return "\n".join([*lines, *([found.trouble] if found.trouble else [])])
 
@@ -205,7 +216,9 @@ def _lines(rows: Sequence[Row]) -> list[str]:
 def _as_html(found: Standing) -> str:
     blocks = []
     if found.title:
-        blocks += [_heading(found.title, found.points), _table(found.exercises)]
+        blocks += [_heading(found.title, found.points)]
+        blocks += [f"<p style='margin:0 0 .3em;'>{html.escape(found.due)}</p>"] if found.due else []
+        blocks += [_table(found.exercises)]
     blocks += [_heading("The course", found.solved), _table(found.chapters, bars=True)]
     blocks += [f"<p style='margin:.5em 0 0;'><strong>{html.escape(found.next)}</strong></p>"]
     blocks += [f"<p style='margin:.3em 0 0;'>{html.escape(found.trouble)}</p>"] if found.trouble else []

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from autograder.address import linked
 from autograder.course import CHECK_SUFFIX, PROGRESS, CourseError, code_cells, read_notebook
+from autograder.policy import deadlines
 
 PACKED = Path(__file__).with_name("packed")  # in an installed package; setup.py puts them there
 EXERCISES = Path(__file__).resolve().parents[2] / "exercises"  # in the course's own folder
@@ -76,6 +78,20 @@ def to_open(folder: Path) -> str:
     earned = _earned(folder)
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.glob("[0-9][0-9]_*/*.ipynb"))
     return next((path for path in paths if not _is_done(folder / path, earned)), paths[0])
+
+
+def due(folder: Path, now: datetime) -> list[tuple[str, str]]:
+    """(name, when it is due and how long that is) of each notebook that says it and is not done, the first first.
+
+    now: UTC.
+    """
+    earned = _earned(folder)
+    found = []
+    for path in sorted(folder.glob("*/*.ipynb")):
+        when = deadlines.read(path)
+        if when is not None and not _is_done(path, earned):
+            found.append((when[0], path.relative_to(folder).as_posix(), deadlines.said(path, now)))
+    return [(name, said) for _, name, said in sorted(found)]
 
 
 def _earned(folder: Path) -> Mapping[str, bool]:

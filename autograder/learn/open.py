@@ -12,6 +12,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def run(chosen: argparse.Namespace) -> int:
         quiet.settings(Path(place))
         opened, token = notebooks.to_open(folder), secrets.token_hex(16)
         _say("Your notebooks", f"{folder} ({copied})")
+        for name, when in notebooks.due(folder, datetime.now(timezone.utc).replace(tzinfo=None)):
+            _say("Due", f"{name}: {when.removeprefix('due ')}")
         _say("Your code in one", f"python -m autograder assemble --from {shlex.quote(str(folder))}")
         _say("The book", address or NO_BOOK)
         if address.startswith(LOCAL) and address != SERVED:

@@ -31,7 +31,7 @@ from autograder.platforms import archives, class_list, downloads, roster, submis
 from autograder.platforms.archives import Entry, Shelf, shown
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
 from autograder.platforms.roster import Collected, Roster
-from autograder.policy import arrival, times
+from autograder.policy import arrival, course_time, times
 from autograder.reports import results
 from autograder.reports.results import Student
 
@@ -348,7 +348,7 @@ def _mark(owner: Owner, files: Files) -> bool | None:
 
 def _untimed(places: CourseDirectory, assignment: str, register: roster.Register) -> list[str]:
     """What a teacher has to know about works whose time nobody told."""
-    due, zone = _due(places, assignment), times.zone_of(results.configuration(Path(places.root)))
+    due, zone = _due(places, assignment), course_time.zone_of(results.configuration(Path(places.root)))
     doubts: dict[str, list[Student]] = defaultdict(list)
     without = []
     for student, each in sorted(register.students.items()):
@@ -409,7 +409,7 @@ def _roster(
             raise CourseError(f"{groups[0].name} is Canvas's table of groups, and {others[0].name} is Moodle's.")
         system, members = tables.people(groups[0])
         people = roster.with_groups(people, members)
-    zone = times.zone_of(results.configuration(root))
+    zone = course_time.zone_of(results.configuration(root))
     by_number, unread = tables.submission_times(others[0], zone) if others else ({}, "")
     if unread:
         summary.remarks.append(unread)

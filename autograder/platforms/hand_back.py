@@ -31,7 +31,7 @@ from autograder.grade.outdated import remarks as not_settled
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Register, Roster
-from autograder.policy import times
+from autograder.policy import course_time
 from autograder.policy.files import atomic_write
 from autograder.reports import feedback, fresh, results
 from autograder.reports.export import number, safe
@@ -209,7 +209,7 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     graded, resources = GetGrades().preprocess(graded, {"nbgrader": known})
     settings = results.configuration(batch.root)
     book = book_address(settings.FeedbackPage.get("book", ""))
-    zone = times.zone_of(settings)
+    zone = course_time.zone_of(settings)
     return nbformat.writes(feedback.as_notebook(feedback.told(graded, resources["nbgrader"], book, zone))).encode()
 
 

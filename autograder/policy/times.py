@@ -1,30 +1,17 @@
-"""The course's time zone: how a moment is read, how it is shown, and what nbgrader is told about it.
+"""Moments: how a written time is read, and how one is shown.
 
-The gradebook stores moments in UTC without saying so. People write and read local time. One setting names the zone,
-`c.CourseTime.zone` in nbgrader_config.py, else the environment variable ATTENTION_BY_HAND_ZONE; without either it is
-UTC. A moment is read strictly: a date in ISO order, and an offset or a zone that the time zone database knows. Anything
-else is refused with a sentence, because a guess moves a deadline by hours.
-
-nbgrader's own reader takes `+0100` for 100 seconds and `CET` for UTC, and its display is an hour off near the nights
-when clocks change. `install` replaces both.
+The gradebook stores moments in UTC without saying so. People write and read local time. A moment is read strictly: a
+date in ISO order, and an offset or a zone that the time zone database knows. Anything else is refused with a sentence,
+because a guess moves a deadline by hours.
 """
 
 from __future__ import annotations
 
-import functools
-import os
 import re
-import sys
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from traitlets import Unicode
-from traitlets.config import Config, Configurable
-
-from autograder.course import MARKER, CourseError
-
-SETTING = "ATTENTION_BY_HAND_ZONE"
 EXAMPLES = (
     "2026-03-04 (the end of that day), 2026-03-04 18:00, 2026-03-04 18:00 +01:00 or 2026-03-04 18:00 Europe/Berlin"
 )
@@ -34,29 +21,11 @@ _MOMENT = re.compile(
     r"(?P<day>\d{4}-\d{2}-\d{2})(?:(?:T|\s+)(?P<clock>\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?))?\s*(?P<zone>\S.*)?"
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*(?P<sign>[+\-−])(?P<hours>\d{1,2}(?=:|$)|\d{2})(?::?(?P<minutes>\d{2}))?")
-_REVERSED = re.compile(r"Etc/GMT[+-]\d+", re.IGNORECASE)
+REVERSED = re.compile(r"Etc/GMT[+-]\d+", re.IGNORECASE)
 
 
 class NoMoment(ValueError):
     """A text that names no moment, or more than one; the message says what was expected."""
-
-
-class CourseTime(Configurable):
-    """What a course decides about time, in nbgrader_config.py."""
-
-    zone = Unicode("", config=True, help="the course's time zone, such as Europe/Berlin; empty: UTC")
-
-
-def zone_of(settings: Config) -> ZoneInfo:
-    """The course's zone, by its configuration, then the environment. Raises CourseError for one that nobody knows."""
-    name = settings.get("CourseTime", {}).get("zone", "") or os.environ.get(SETTING, "") or "UTC"
-    try:
-        if _REVERSED.fullmatch(name):
-            raise NoMoment
-        return ZoneInfo(name)
-    except (ValueError, KeyError, OSError, TypeError) as error:
-        where = f"{MARKER}, c.CourseTime.zone (or {SETTING})"
-        raise CourseError(f"{where}: expected a time zone such as 'Europe/Berlin', got {name!r}.") from error
 
 
 def parse(text: str, zone: tzinfo) -> datetime:
@@ -103,7 +72,7 @@ def earliest(local: datetime, zone: tzinfo) -> datetime:
 
 def plus_days(moment: datetime, days: float, zone: tzinfo) -> datetime:
     """A moment (UTC) so many days later by the clocks of a zone: the same time of day where the days are whole."""
-    local = _local(moment, zone).replace(tzinfo=None, fold=0) + timedelta(days=days)
+    local = in_zone(moment, zone).replace(tzinfo=None, fold=0) + timedelta(days=days)
     try:
         return in_utc(local, zone)
     except NoMoment:  # that day skips the time: an hour later by the clock
@@ -112,7 +81,7 @@ def plus_days(moment: datetime, days: float, zone: tzinfo) -> datetime:
 
 def shown(moment: datetime, zone: tzinfo) -> str:
     """A moment (UTC) for people: "Monday 2 November 2026, 21:41 CET (20:41 UTC)"; without the second in UTC itself."""
-    local, plain = _local(moment, zone), _local(moment, timezone.utc)
+    local, plain = in_zone(moment, zone), in_zone(moment, timezone.utc)
     text = f"{local:%A} {local.day} {local:%B %Y, %H:%M} {_name(local, zone)}"
     if not local.utcoffset():
         return text
@@ -122,7 +91,7 @@ def shown(moment: datetime, zone: tzinfo) -> str:
 
 def short(moment: datetime, zone: tzinfo) -> str:
     """The same for a table: "2026-11-02 21:41 CET (20:41 UTC)"."""
-    local, plain = _local(moment, zone), _local(moment, timezone.utc)
+    local, plain = in_zone(moment, zone), in_zone(moment, timezone.utc)
     text = f"{local:%Y-%m-%d %H:%M} {_name(local, zone)}"
     if not local.utcoffset():
         return text
@@ -131,84 +100,12 @@ def short(moment: datetime, zone: tzinfo) -> str:
 
 def is_twice(moment: datetime, zone: tzinfo) -> bool:
     """Whether clocks of the zone show the time of this moment (UTC) twice."""
-    local = _local(moment, zone)
+    local = in_zone(moment, zone)
     return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
-def install(settings: Config) -> None:
-    """Let nbgrader read and show times as this module does, in the zone of these settings, which are read when a time
-    is: what follows in nbgrader_config.py still counts."""
-    from nbgrader import utils
-
-    _current[:] = [settings]
-    plain = getattr(utils.parse_utc, "plain", utils.parse_utc)
-    ours = {"as_timezone": _as_timezone, "to_numeric_tz": _named_zone}
-    for module in [module for name, module in sys.modules.items() if name.startswith("nbgrader.")]:
-        for name, replacement in {**ours, "parse_utc": _reader(plain, is_strict=module is utils)}.items():
-            if hasattr(module, name):
-                setattr(module, name, replacement)
-    _refuse_in_words()
-
-
-_current: list[Config] = []
-
-
-def _current_zone() -> ZoneInfo:
-    return zone_of(_current[0]) if _current else ZoneInfo("UTC")
-
-
-def _reader(plain: Any, is_strict: bool) -> Any:
-    """nbgrader's `parse_utc`. Due dates are read strictly; a name that a program gave to what it collected may have a
-    form of its own, which stays nbgrader's to read."""
-
-    @functools.wraps(plain)
-    def parse_utc(ts: Any) -> Any:
-        if not isinstance(ts, str):
-            return plain(ts)
-        try:
-            return parse(ts, _current_zone())
-        except NoMoment:
-            if is_strict:
-                raise
-            return plain(ts)
-
-    parse_utc.plain = plain
-    return parse_utc
-
-
-def _as_timezone(ts: datetime, name: str) -> datetime:
-    """A moment (UTC) in a zone. nbgrader's own takes the offset that the zone has when *it* shows that time."""
-    zone = _current_zone() if name in ("", "UTC") else ZoneInfo(name)
-    return _local(ts, zone)
-
-
-def _named_zone(name: str) -> str:
-    """What formgrader puts into its field for the zone: the name, not the offset of today, which a due date on the
-    other side of a clock change would be saved with."""
-    return _current_zone().key if name in ("", "UTC") else name
-
-
-def _refuse_in_words() -> None:
-    """Let formgrader answer a due date that it cannot read with the sentence, and with no error of the server's."""
-    handlers = sys.modules.get("nbgrader.server_extensions.formgrader.apihandlers")
-    if handlers is None or hasattr(handlers.AssignmentHandler.put, "refuses"):
-        return
-    put, web = handlers.AssignmentHandler.put, handlers.web
-
-    @functools.wraps(put)
-    def refusing(handler: Any, assignment_id: str) -> Any:
-        try:
-            return put(handler, assignment_id)
-        except (NoMoment, CourseError) as error:
-            handler.log.error(f"{assignment_id}: the due date is not changed: {error}")
-            sentence = str(error).encode("ascii", "replace").decode()
-            raise web.HTTPError(400, reason=f"Due date: {sentence}") from error
-
-    refusing.refuses = True
-    handlers.AssignmentHandler.put = refusing
-
-
-def _local(moment: datetime, zone: tzinfo) -> datetime:
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """A moment (UTC, without a zone) as clocks of a zone show it."""
     return moment.replace(tzinfo=timezone.utc).astimezone(zone)
 
 
@@ -240,7 +137,7 @@ def _zone(name: str, local: datetime, zone: tzinfo, text: str) -> tzinfo:
         if here.tzname() == name:
             return timezone(here.utcoffset() or timedelta())
     try:
-        if _REVERSED.fullmatch(name) or (name.upper() == name and "/" not in name):  # EST, CET: of which summer?
+        if REVERSED.fullmatch(name) or (name.upper() == name and "/" not in name):  # EST, CET: of which summer?
             raise NoMoment
         return ZoneInfo(name)
     except (ValueError, KeyError, OSError):

@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,7 @@ from autograder.course import CourseError
 from autograder.grade import late, points
 from autograder.grade.execute import JudgedExecute
 from autograder.platforms import class_list
-from autograder.policy import times
+from autograder.policy import course_time, deadlines, times
 from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.prepare.release import refuse_other_cells
@@ -275,7 +276,7 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
     """The zone, and when each assignment is due in it."""
     about = "due dates"
     try:
-        zone = times.zone_of(settings)
+        zone = course_time.zone_of(settings)
     except CourseError as error:
         yield Finding("time zone", str(error), "Until then nothing is graded.")
         return
@@ -288,6 +289,11 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
             due = sorted((each.duedate, each.name) for each in gradebook.assignments if each.duedate is not None)
     except CourseError:  # what is wrong with it is a finding of its own
         return
+    said = {each.id: deadlines.read(course.notebook_path(root, "exercises", each)) for each in catalogue.assignments()}
+    other = [name for moment, name in due if name in said and (said[name] or (None,))[0] != _to_seconds(moment)]
+    if other:
+        seen = f"the notebooks in exercises/ do not say so: {', '.join(other)}"
+        yield Finding(about, seen, "make release writes the date into the notebook.", fatal=False)
     lines = [f"{name} {times.short(moment, zone)}" for moment, name in due]
     yield Finding(about, f"in {zone.key}: {', '.join(lines)}" if lines else f"none, so nothing is late (in {zone.key})")
     if twice := [name for moment, name in due if times.is_twice(moment, zone)]:
@@ -296,6 +302,10 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
     if zone.key == "UTC" and lines:
         remedy = 'c.CourseTime.zone = "Europe/Berlin", or where your class is'
         yield Finding("time zone", "UTC, since no other is set: is that what your class reads?", remedy, fatal=False)
+
+
+def _to_seconds(moment: datetime) -> datetime:
+    return moment.replace(microsecond=0)
 
 
 def _lateness(root: Path, settings: Config) -> Finding:

@@ -23,7 +23,7 @@ from autograder import catalogue
 from autograder.address import book_address
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
-from autograder.policy import times
+from autograder.policy import course_time, times
 from autograder.reports import pages
 from autograder.reports.results import Result, configuration, notes_of, result_of
 
@@ -44,7 +44,7 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        page = told(nb, resources["nbgrader"], book_address(self.book), times.zone_of(self.config))
+        page = told(nb, resources["nbgrader"], book_address(self.book), course_time.zone_of(self.config))
         return pages.render("feedback.html.j2", **vars(page)), resources
 
 

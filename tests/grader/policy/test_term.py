@@ -14,7 +14,7 @@ from nbgrader.utils import parse_utc
 from autograder.grade import late, outdated
 from autograder.intake import take_in
 from autograder.platforms import collect, dates
-from autograder.policy import arrival, times
+from autograder.policy import arrival, course_time, times
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
 
@@ -35,7 +35,7 @@ class Term:
         with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
             file.write(f"c.CourseTime.zone = {zone!r}\nc.LateRules.percent = 10\n")
         self.settings = results.configuration(folder)
-        self.zone, self.url = times.zone_of(self.settings), f"sqlite:///{folder / 'classroom' / 'gradebook.db'}"
+        self.zone, self.url = course_time.zone_of(self.settings), f"sqlite:///{folder / 'classroom' / 'gradebook.db'}"
         self.due(due)
         self.summary = None
 

@@ -7,7 +7,7 @@ import pytest
 from traitlets.config import Config
 
 from autograder.course import CourseError
-from autograder.policy import times
+from autograder.policy import course_time, times
 from autograder.policy.times import NoMoment
 
 UTC, BERLIN, ANGELES = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("America/Los_Angeles")
@@ -101,12 +101,12 @@ def test_whole_days_keep_the_time_of_day_over_the_nights_in_which_clocks_change(
 @pytest.mark.parametrize("name", ["Berlin", "CEST", "UTC+1", "Etc/GMT+1", "../etc/passwd"])
 def test_a_course_s_zone_that_nobody_knows_is_named(name):
     with pytest.raises(CourseError, match="expected a time zone such as 'Europe/Berlin', got"):
-        times.zone_of(Config(CourseTime={"zone": name}))
+        course_time.zone_of(Config(CourseTime={"zone": name}))
 
 
 def test_the_zone_is_the_setting_s_then_the_environment_s_then_utc(monkeypatch):
-    monkeypatch.delenv(times.SETTING, raising=False)
-    assert times.zone_of(Config()).key == "UTC"
-    monkeypatch.setenv(times.SETTING, "Asia/Tokyo")
-    assert times.zone_of(Config()).key == "Asia/Tokyo"
-    assert times.zone_of(Config(CourseTime={"zone": "Europe/Berlin"})).key == "Europe/Berlin"
+    monkeypatch.delenv(course_time.SETTING, raising=False)
+    assert course_time.zone_of(Config()).key == "UTC"
+    monkeypatch.setenv(course_time.SETTING, "Asia/Tokyo")
+    assert course_time.zone_of(Config()).key == "Asia/Tokyo"
+    assert course_time.zone_of(Config(CourseTime={"zone": "Europe/Berlin"})).key == "Europe/Berlin"

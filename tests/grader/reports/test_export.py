@@ -263,7 +263,7 @@ def test_the_command_writes_into_the_classroom_and_keeps_the_exit_code_for_what_
     assert command_line.main(["export", ASSIGNMENT.id]) == 0
     path = tmp_path / "classroom" / "exports" / f"{ASSIGNMENT.id}-csv.csv"
     assert capsys.readouterr().out.strip() == str(path)
-    assert path.read_bytes().startswith(b"student_id,")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfstudent_id,")
     assert command_line.main(["export", ASSIGNMENT.id, "--format", "canvas"]) == 1
     assert "is left out" in capsys.readouterr().err
     assert command_line.main(["export", ASSIGNMENT.id, "--format", "csv", "--template", str(path)]) == 2
