@@ -7,6 +7,7 @@ import nbgrader
 import autograder
 from autograder.grade import patience
 from autograder.intake import take_in
+from autograder.platforms import exchange
 from autograder.policy import course_time
 from autograder.reports import fresh
 
@@ -67,6 +68,7 @@ c.GenerateAssignment.preprocessors = [
 
 # What was handed in is taken in first: rebuilt from the released notebook, whatever its name or state.
 take_in.install()
+exchange.install()  # on the way back everyone finds their page, whatever they called their notebook
 c.Intake.trust_timestamps = False  # True where nbgrader's exchange or ngshare collects, which write timestamp.txt
 
 # Grading: the judge outside the kernel decides, and no default of nbgrader's may cost honest work its points.

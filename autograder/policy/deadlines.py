@@ -30,7 +30,7 @@ def write(notebook: dict[str, Any], due: datetime | None, zone: ZoneInfo) -> boo
             f"**Due {times.shown(due, zone)}.** `progress()` shows this and the time that is left; an extension of "
             "your own is not counted here."
         )
-        cell = {"cell_type": "markdown", "id": CELL, "metadata": {}, "source": [text]}
+        cell = {"cell_type": "markdown", "id": CELL, "metadata": {}, "source": text}
         notebook["cells"].insert(min(1, len(notebook["cells"])), cell)
         notebook["metadata"][KEY] = {"due": due.strftime(FORMAT), "zone": zone.key}
     return before != json.dumps([notebook["metadata"].get(KEY), _cell(notebook)])

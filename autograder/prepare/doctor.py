@@ -293,7 +293,12 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
     other = [name for moment, name in due if name in said and (said[name] or (None,))[0] != _to_seconds(moment)]
     if other:
         seen = f"the notebooks in exercises/ do not say so: {', '.join(other)}"
-        yield Finding(about, seen, "make release writes the date into the notebook.", fatal=False)
+        yield Finding(
+            about,
+            seen,
+            "nbgrader generate_assignment, or make release, writes the date into the notebook.",
+            fatal=False,
+        )
     lines = [f"{name} {times.short(moment, zone)}" for moment, name in due]
     yield Finding(about, f"in {zone.key}: {', '.join(lines)}" if lines else f"none, so nothing is late (in {zone.key})")
     if twice := [name for moment, name in due if times.is_twice(moment, zone)]:
