@@ -41,6 +41,8 @@ c.ZipCollectApp.extractor_plugin = "autograder.platforms.collect.Extractor"
 
 patience.install()  # another program may hold the gradebook for a while
 
+c.ExportPlugin.to = str(classroom / "grades.csv")  # `nbgrader export`; git ignores what is in classroom/
+
 # Releasing: exercises/ is committed, so it is written over; that is safe because it is generated.
 c.GenerateAssignment.force = True
 todo = "# TODO: write your answer here and remove the next line\nraise NotImplementedError"

@@ -159,6 +159,16 @@ class Classroom:
             return True
         return all(_same_points(kept.points.get(cell), points) for cell, points in last["points"].items())
 
+    def names(self) -> dict[str, str]:
+        """Student -> "Ada Lovelace (501)", for everyone whose name the gradebook knows."""
+
+        def look() -> dict[str, str]:
+            with self._open() as gradebook:
+                full = {row.id: f"{row.first_name or ''} {row.last_name or ''}".strip() for row in gradebook.students}
+                return {student: f"{name} ({student})" for student, name in full.items() if name}
+
+        return self._patiently(look)
+
     def withdrawn(self) -> list[str]:
         """Students who have points in the gradebook and no folder any more."""
         there = self.handed_in()

@@ -120,7 +120,7 @@ def _run(root: Path, assignment: str, options: Options) -> int:
             return 0
         for line in gone:
             say(line)
-        say(summary(journal, classroom.most_points(), root, older, classroom.zone))
+        say(summary(journal, classroom.most_points(), root, older, classroom.zone, classroom.names()))
     if classroom.not_believed:
         say(
             f"  {classroom.not_believed} came with a timestamp.txt that was not believed. If nbgrader's exchange or "

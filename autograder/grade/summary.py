@@ -16,13 +16,22 @@ from autograder.policy import times
 SHOWN = 12  # lines of one kind; the log has all
 
 
-def summary(journal: Journal, worth: Mapping[str, float], root: Path, older: Mapping[str, str], zone: ZoneInfo) -> str:
+def summary(
+    journal: Journal,
+    worth: Mapping[str, float],
+    root: Path,
+    older: Mapping[str, str],
+    zone: ZoneInfo,
+    names: Mapping[str, str],
+) -> str:
     """The text about one run.
 
     worth: grade id -> most points, in the order of the notebook. older: student -> what changed since they were graded.
-    zone: the course's, in which times are shown.
+    zone: the course's, in which times are shown. names: student -> what they are called here.
     """
-    assignment, graded, failed = journal.path.parent.name, journal.of("graded"), journal.of("failed")
+    assignment = journal.path.parent.name
+    graded, failed = ([_named(event, names) for event in journal.of(kind)] for kind in ("graded", "failed"))
+    older = {names.get(student, student): why for student, why in older.items()}
     lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
     lines += _block("not graded", _failures(failed), len(failed))
     if any(event.get("retry") for event in failed):
@@ -65,6 +74,10 @@ def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
     lines = _block("graded by older rules", [f"{_listed(them)}: {why}" for why, them in concerned.items()], len(older))
     more = [f"    python -m autograder grade {assignment} --outdated grades them again"]
     return lines + more if lines else []
+
+
+def _named(event: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {**event, "student": names.get(event["student"], event["student"])}
 
 
 def _headline(assignment: str, seconds: float, graded: int, failed: int) -> str:

@@ -6,6 +6,7 @@ cannot work is refused by line before anything is written.
 """
 
 import argparse
+import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -45,6 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
     places = results.directory(course.find_root())
     students = read(chosen.file)
     given = {student.id for student in students}
+    os.environ["PATH"] = course.nbgrader_command()[1]["PATH"]  # to make a gradebook, nbgrader starts a program by name
     with Gradebook(places.db_url, places.course_id) as gradebook:
         there = {row.id for row in gradebook.students}
         if wrong := only_in_case([*there, *given], given):

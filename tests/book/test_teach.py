@@ -17,7 +17,9 @@ from nbgrader.apps import NbGraderApp
 from nbgrader.exchange.default import Exchange
 from warm_commands import Commands
 
+from autograder import catalogue
 from autograder.__main__ import COMMANDS
+from autograder.prepare import doctor
 from autograder.prepare.sample_class import ASSIGNMENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +79,12 @@ def test_every_command_shown_is_one_that_exists(block, command):
 
 def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
     ours = ["intake.take_in.Intake", "reports.feedback.FeedbackPage"]
-    ours += ["grade.late.LateRules", "grade.execute.JudgedExecute", "prepare.hand_out.HandOut"]
+    ours += [
+        "policy.course_time.CourseTime",
+        "grade.late.LateRules",
+        "grade.execute.JudgedExecute",
+        "prepare.hand_out.HandOut",
+    ]
     ours = [pkgutil.resolve_name(f"autograder.{name}") for name in ours]
     classes = [*NbGraderApp().all_configurable_classes(), Exchange, *ours]
     known = {f"{cls.__name__}.{trait}" for cls in classes for trait in cls.class_trait_names(config=True)}
@@ -164,7 +171,7 @@ OF_THE_MACHINE = (".venv", "packages: ", "gradebook: ", "secret: ", "names: ")
 @pytest.mark.xdist_group("walk")
 def test_an_own_exercise_begun_by_the_page_is_graded_right_and_its_mistake_is_told(walked):
     records = (walked.course / "classroom" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
-    own = [json.loads(line) for line in records if '"row-means"' in line]
+    own = [json.loads(line) for line in records if '"center-rows"' in line]
     assert {record["student"]: record["points"] for record in own} == {"501": 3, "502": 0}
     (page,) = (walked.course / "classroom" / "autograded" / "502" / "own_week3").glob("*.ipynb")
     assert "You took one mean of all numbers" in page.read_text(encoding="utf-8")
@@ -214,3 +221,18 @@ def test_the_exchange_hands_out_collects_and_gives_feedback_back(walked, tmp_pat
         shutil.rmtree(folder / "classroom" / "feedback" / student, ignore_errors=True)
     say(folder, feedback)
     assert list((tmp_path / "exchange").rglob("*.html"))
+
+
+def test_what_the_doctor_says_on_the_page_is_what_it_says_to_a_new_course(tmp_path):
+    walk.set_up(tmp_path / "course")
+    shutil.rmtree(tmp_path / "course" / "classroom", ignore_errors=True)
+    for assignment in catalogue.ASSIGNMENTS:
+        shutil.copytree(
+            ROOT / "exercises" / assignment.id, tmp_path / "course" / "exercises" / assignment.id, dirs_exist_ok=True
+        )
+    (shown,) = [text for text in re.findall(r"```text\n(.*?)```", PAGES["index"], re.DOTALL) if "can grade" in text]
+    said = {finding.about: str(finding) for finding in doctor.examine(tmp_path / "course")}
+    lines = [line for line in shown.splitlines() if line.startswith("✓ ")]
+    assert [line[2:].partition(":")[0] for line in lines] == list(said)
+    for about in ("exercises", "time limits", "secret", "gradebook", "points", "students", "due dates", "late work"):
+        assert said[about] in lines

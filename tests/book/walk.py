@@ -30,7 +30,7 @@ NOT_WALKED, ELSEWHERE, NEXT_YEAR = "not walked:", "on another machine", "next ye
 PLACES = ("", ELSEWHERE, NEXT_YEAR)
 
 NAMES = {"501": "Ada Lovelace", "502": "Bob O'Neill, Jr."}
-WRONG = "def row_means(x):\n    return x - x.mean()\n"  # what Bob hands in, where that is asked for
+WRONG = "def center_rows(x):\n    return x - x.mean()\n"  # what Bob hands in, where that is asked for
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def work(folder: Path, assignment: str) -> dict[str, dict]:
         for cell in solved["cells"]
         if cell["metadata"].get("nbgrader", {}).get("solution")
     }
-    return {"501": with_answers(released, answers), "502": with_answers(released, {"row-means": WRONG})}
+    return {"501": with_answers(released, answers), "502": with_answers(released, {"center-rows": WRONG})}
 
 
 def with_answers(released: dict, answers: dict[str, str]) -> dict:
