@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import zipfile
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +22,7 @@ from autograder import catalogue
 from autograder.platforms import collect, hand_back
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
-from autograder.reports import results, reteach
+from autograder.reports import fresh, results, reteach
 
 pytestmark = pytest.mark.xdist_group("hand_back")
 
@@ -276,3 +277,45 @@ def test_a_class_that_does_not_hold_its_projections_has_a_card_with_the_right_re
 )
 def test_a_hint_is_capitalized_unless_it_begins_with_a_name(hint, sentence):
     assert reteach.sentence(hint) == sentence
+
+
+def test_points_and_words_given_after_the_pages_were_written_are_on_what_goes_out(
+    folder, tmp_path, monkeypatch, capsys
+):
+    course = shutil.copytree(folder, tmp_path / "course")
+    monkeypatch.chdir(course)
+    with Gradebook(f"sqlite:///{course / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        place = (ASSIGNMENT.notebook, ASSIGNMENT.id, "cleo")
+        gradebook.find_comment("attend", *place).manual_comment = "Come and see me."
+        gradebook.find_grade("attend-check", *place).manual_score = 0.5
+        gradebook.db.commit()
+    assert command_line.main(["feedback", ASSIGNMENT.id, "--format", "mail"]) == 1  # Ben has no address
+    said = capsys.readouterr()
+    assert "written anew, since the gradebook has changed: Cleo O'Hara (cleo)\n" in said.out
+    page = (course / "classroom" / "exports" / f"{ASSIGNMENT.id}-feedback-mail" / "cleo.html").read_text(
+        encoding="utf-8"
+    )
+    assert "Come and see me." in page and "A teacher set these points by hand." in page
+    command_line.main(["feedback", ASSIGNMENT.id, "--format", "mail"])
+    assert "written anew" not in capsys.readouterr().out
+
+
+def test_plain_generate_feedback_writes_a_page_again_that_the_gradebook_no_longer_bears_out(folder, tmp_path):
+    course = shutil.copytree(folder, tmp_path / "course")
+    pages = {path: path.stat().st_mtime_ns for path in (course / "classroom" / "feedback").rglob("*.html")}
+    with Gradebook(f"sqlite:///{course / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        gradebook.find_comment("attend", ASSIGNMENT.notebook, ASSIGNMENT.id, "cleo").manual_comment = "Late."
+        gradebook.db.commit()
+    done = sample_class.nbgrader(course, "generate_feedback", ASSIGNMENT.id)
+    assert done.returncode == 0, done.stdout
+    again = [path for path, before in pages.items() if path.stat().st_mtime_ns != before]
+    assert [path.parents[1].name for path in again] == ["cleo"] and "Late." in again[0].read_text(encoding="utf-8")
+
+
+def test_what_nbgrader_writes_by_itself_is_not_said_to_be_the_teacher_s(folder, tmp_path):
+    course = shutil.copytree(folder, tmp_path / "course")
+    with Gradebook(f"sqlite:///{course / 'classroom' / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        gradebook.find_comment("attend", ASSIGNMENT.notebook, ASSIGNMENT.id, "cleo").auto_comment = "No response."
+        gradebook.db.commit()
+    found = fresh.stale_pages(results.directory(course), results.configuration(course), ASSIGNMENT.id, "cleo")
+    assert found == {}
