@@ -46,7 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
     places = results.directory(course.find_root())
     students = read(chosen.file)
     given = {student.id for student in students}
-    os.environ["PATH"] = course.nbgrader_command()[1]["PATH"]  # to make a gradebook, nbgrader starts a program by name
+    os.environ["PATH"] = course.nbgrader_path()  # to make a gradebook, nbgrader starts a program by name
     with Gradebook(places.db_url, places.course_id) as gradebook:
         there = {row.id for row in gradebook.students}
         if wrong := only_in_case([*there, *given], given):
