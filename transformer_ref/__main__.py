@@ -49,6 +49,7 @@ from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, w
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
 from transformer_ref.training.trainer import TrainingError, share_done
 from transformer_ref.translate import Translator, open_model
+from transformer_ref.validation_bleu import ValidationBleu
 from transformer_ref.visualization.curves import curves
 
 LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where so many lines are there
@@ -122,7 +123,10 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
         _say_what_is_coming(run, device)
         for line in [*(_whose(run.notes) if code else []), *(f"look out: {doubt}" for doubt in doubts), *notes]:
             _say(line)
-        watchers = [ProgressLine(), *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
+        line = ProgressLine()
+        watchers = [line, *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
+        if options.validate_bleu is not None:
+            watchers.append(_validation_bleu(options.validate_bleu, run, lines[1], line))
     try:
         train(run, output, watchers)
     except KeyboardInterrupt:
@@ -147,6 +151,14 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             f"its story in {output / PAGE_FILE}\n"
             f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."'
         )
+
+
+def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line: ProgressLine) -> ValidationBleu:
+    tokenize, note = tokenize_of(run.notes["target"])
+    if note:
+        _say(note)
+    lines = lines.load() if isinstance(lines, ParallelFiles) else lines
+    return ValidationBleu(run, lines, count, tokenize, line.interrupt)
 
 
 def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) -> Parallel | ParallelFiles:

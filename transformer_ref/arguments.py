@@ -8,6 +8,7 @@ from transformer_ref.benchmark.result import WORKS
 from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
 from transformer_ref.evaluation import TOKENIZE
 from transformer_ref.training.recipes import RECIPES, SIZES
+from transformer_ref.validation_bleu import LINES
 
 EXAMPLES = {
     "train": """examples:
@@ -155,6 +156,15 @@ def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
     training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
     training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster here")
     training.add_argument("--muon-precision", choices=PRECISIONS, help="of Muon's products, likewise (default: auto)")
+    training.add_argument(
+        "--validate-bleu",
+        metavar="N",
+        nargs="?",
+        type=int,
+        const=LINES,
+        help="at each validation, also translate N validation lines greedily and print their BLEU (default for N: "
+        "%(const)s)",
+    )
     again = training.add_mutually_exclusive_group()
     again.add_argument(
         "--resume",

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from transformer_ref.__main__ import main
 from transformer_ref.text.line_reader import chunks_of_lines
@@ -173,6 +173,18 @@ def test_patience_ends_a_training_that_stopped_learning_and_keeps_its_best_model
     assert main(["train", *arguments, "--output", str(tmp_path)]) == 0
     assert "done after 8 steps" in capsys.readouterr().err
     assert load_checkpoint(tmp_path).notes["step"] == 4
+
+
+def test_bleu_stands_next_to_the_validation_loss_and_changes_no_step(tmp_path, capsys):
+    command = ["train", "--steps", "4", "--validations", "2", "--device", "cpu", "--precision", "fp32"]
+    for name, options in (("plain", []), ("bleu", ["--validate-bleu", "5"])):
+        assert main([*command, *options, "--output", str(tmp_path / name)]) == 0
+    shown = re.findall(r"validation BLEU (\d+\.\d\d) of 5 lines, greedy, .*tok:13a", capsys.readouterr().err)
+    assert len(shown) == 2
+    plain, other = (safe_open(tmp_path / name / TRAINING_FILE, framework="pt") for name in ("plain", "bleu"))
+    assert plain.get_tensor("losses").equal(other.get_tensor("losses"))
+    assert main([*command, "--validate-bleu", "0", "--overwrite", "--output", str(tmp_path / "bleu")]) == 2
+    assert "validate-bleu: expected at least 1 line, got 0" in capsys.readouterr().err
 
 
 def test_translate_writes_one_line_a_sentence(checkpoint, capsys):

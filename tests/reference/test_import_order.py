@@ -36,7 +36,7 @@ ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
     ("fast", "faster"),
     ("training", "checkpoint"),
     ("interop",),
-    ("decoding", "translate", "learn", "evaluation"),
+    ("decoding", "translate", "learn", "evaluation", "validation_bleu"),
     ("recording", "faults"),
     ("benchmark",),
     ("capstone",),

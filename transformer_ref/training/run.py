@@ -155,7 +155,7 @@ def save_model(run: Run, output: Path) -> None:
         for name in (CARD_FILE, PAGE_FILE, CURVES_FILE):
             (output / name).unlink(missing_ok=True)
         notes = {**run.notes, "step": training.step}
-        save_checkpoint(output, _to_be_judged(training), run.source_tokenizer, run.target_tokenizer, notes)
+        save_checkpoint(output, to_be_judged(training), run.source_tokenizer, run.target_tokenizer, notes)
 
 
 def expect_nothing_to_lose(output: Path) -> None:
@@ -252,7 +252,7 @@ def _tokenizer(train: Parallel | ParallelFiles, recipe: Recipe, store: Store | N
 def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
     training = run.training
     of_loss = training.loss.pad, training.loss.cross_entropy
-    loss = validation_loss(_to_be_judged(training), _pieces(run), *of_loss)
+    loss = validation_loss(to_be_judged(training), _pieces(run), *of_loss)
     loss = training.processes.of_first(loss, next(training.model.parameters()).device)
     training.validations.append((progress.step, loss))
     for watcher in watchers:
@@ -278,7 +278,7 @@ def _save_training(run: Run, output: Path) -> None:
         save_training(output, run.training)
 
 
-def _to_be_judged(training: Training) -> Transformer:
+def to_be_judged(training: Training) -> Transformer:
     """Return the model, or a copy with the mean of its weights if one is kept: whatever happens to that one, the
     training is whole."""
     return training.average.of(training.model) if training.average else training.model
