@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 
 import pytest
 import torch
@@ -214,17 +215,23 @@ def test_a_training_s_card_says_whose_each_part_is_and_it_can_be_resumed(trained
     assert set(card["parts"].values()) == {"yours"} and card["training"]["schedule"] == "inverse_sqrt"
     assert "| Transformer | yours |" in (folder / "out" / "run.md").read_text("utf-8")
     assert command_line.main([*command, "--steps", "4", "--resume"]) == 0
-    (folder / "other.py").write_text(own_file(), "utf-8")
-    other = [str(folder / "other.py") if each == str(folder / MINE) else each for each in command]
-    assert command_line.main([*other, "--steps", "5", "--resume"]) == 0
-    assert "other.py has changed since this training was saved; it goes on" in capsys.readouterr().err
-    (folder / "other.py").write_text(
-        own_file() + "\n\nclass Transformer(nn.Linear):\n    def __init__(self, cfg):\n        super().__init__(3, 4)\n"
-    )
-    assert command_line.main([*other, "--steps", "6", "--resume"]) == 2
-    package = [each for each in command if each not in ("--model", str(folder / MINE))]
-    capsys.readouterr()
-    assert command_line.main([*package, "--steps", "6", "--resume"]) == 2
+
+
+def test_a_training_goes_on_after_its_file_was_edited_as_long_as_the_weights_fit(trained, tmp_path, capsys):
+    folder, command, _ = trained
+    shutil.copytree(folder / "out", tmp_path / "out")
+    places = {str(folder / MINE): str(tmp_path / MINE), str(folder / "out"): str(tmp_path / "out")}
+    command = [*(places.get(each, each) for each in command), "--steps", "6", "--resume"]
+    (tmp_path / MINE).write_text(own_file(), "utf-8")
+    assert command_line.main(command) == 0
+    assert f"{MINE} has changed since this training was saved" in capsys.readouterr().err
+    wider = "\n\nclass Transformer(Transformer):\n    def __init__(self, cfg):\n        super().__init__(cfg)\n"
+    (tmp_path / MINE).write_text(own_file() + wider + "        self.more = nn.Linear(3, 4)\n", "utf-8")
+    assert command_line.main(command) == 2
+    assert "own.more.bias: expected (4,), got nothing" in capsys.readouterr().err
+    package = [each for each in command if each not in ("--model", str(tmp_path / MINE))]
+    assert command_line.main(package) == 2
+    assert "expected" in capsys.readouterr().err
 
 
 def test_a_checkpoint_keeps_the_code_and_runs_none_of_it_unless_it_is_asked_to(trained, capsys):
@@ -303,7 +310,7 @@ def test_the_rehearsal_reads_nothing_longer_than_the_model(length):
     own = model()
     source = torch.full((2, length), 5)
     batch = Batch(source, torch.full((2, length), 4), torch.full((2, length), 6))
-    assert rehearse(own, batch, MeanLoss(0)) == []
+    assert all(doubt.startswith("no gradient reaches") for doubt in rehearse(own, batch, MeanLoss(0)))
 
 
 def test_a_learner_s_draws_leave_the_generators_of_a_gpu_alone(monkeypatch):
