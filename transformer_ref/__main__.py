@@ -91,8 +91,19 @@ def run_train(options: argparse.Namespace) -> None:
     processes, options.device = join_processes(options.device)
     try:
         _train(options, processes)
+    except RuntimeError as error:
+        if not _has_lost_a_process(error, processes):
+            raise
+        said = f"processes: expected {processes.count} to train together, got one that left"
+        raise TrainingError(f"{said} ({' '.join(str(error).split())[:200]})") from error
     finally:
         leave_processes(processes)
+
+
+def _has_lost_a_process(error: RuntimeError, processes: Processes) -> bool:
+    """Whether an error is torch's about a process of the group that cannot be reached."""
+    ours = isinstance(error, TrainingError)
+    return processes.count > 1 and not ours and any(word in str(error) for word in LEFT)
 
 
 def _train(options: argparse.Namespace, processes: Processes) -> None:
@@ -135,12 +146,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     except (TrainingError, OwnCodeError) as error:
         raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
     except RuntimeError as error:
-        if processes.count > 1 and any(word in str(error) for word in LEFT):
-            said = " ".join(str(error).split())[:200]
-            raise TrainingError(
-                f"processes: expected {processes.count} to train together, got one that left ({said})"
-            ) from error
-        if code is None:
+        if code is None or _has_lost_a_process(error, processes):
             raise
         raise TrainingError(f"{code.name}: a training step stopped with {type(error).__name__}: {error}") from error
     if processes.is_first:

@@ -305,9 +305,23 @@ def beam_search(step_fn, k, max_len, alpha, bos, eos):
         assert any(each.startswith("beam_search does not divide") for each in said) == wrong
 
 
-@pytest.mark.parametrize("length", [22, 23, 24])
+BOUNDED = """
+
+class Transformer(Transformer):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        self.most = cfg.max_length
+
+    def forward(self, src, tgt_in):
+        if max(src.shape[1], tgt_in.shape[1]) > self.most:
+            raise IndexError("no position left")
+        return super().forward(src, tgt_in)
+"""
+
+
+@pytest.mark.parametrize("length", [1, 22, 23, 24])
 def test_the_rehearsal_reads_nothing_longer_than_the_model(length):
-    own = model()
+    own = new_own_model(code(own_file() + BOUNDED), config(), seed=3)
     source = torch.full((2, length), 5)
     batch = Batch(source, torch.full((2, length), 4), torch.full((2, length), 6))
     assert all(doubt.startswith("no gradient reaches") for doubt in rehearse(own, batch, MeanLoss(0)))

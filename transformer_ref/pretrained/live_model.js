@@ -338,13 +338,13 @@
     // spell everything.
     strangers(text) {
       if (!(this.tokenizer instanceof WordTokenizer)) return [];
-      return [...new Set(wordsOf(text).filter((word) => !this.tokenizer.ids.has(word)).map((word) => word.replaceAll(JOINER, "")))];
+      return [...new Set(wordsOf(readable(text, this.tokenizer.normalization)).filter((word) => !this.tokenizer.ids.has(word)).map((word) => word.replaceAll(JOINER, "")))];
     }
 
     // The text with words that are known in another case only (WINDOWS, anna) written in that case.
     inKnownCase(text) {
       if (!(this.tokenizer instanceof WordTokenizer)) return text;
-      return text.replace(/[\p{L}\p{N}_]+/gu, (word) => {
+      return readable(text, this.tokenizer.normalization).replace(/[\p{L}\p{N}_]+/gu, (word) => {
         const lower = word.toLowerCase(), name = lower.charAt(0).toUpperCase() + lower.slice(1);
         return [word, lower, name].find((way) => this.tokenizer.ids.has(way)) ?? word;
       });
