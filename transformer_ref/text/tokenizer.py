@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Protocol
 
 import tokenizers
@@ -59,7 +60,7 @@ class WordTokenizer:
         if normalization not in (None, NFC):
             raise ValueError(f'normalization: expected "{NFC}" or None, got {normalization!r}')
         self.vocabulary, self.normalization = vocabulary, normalization
-        self._known: dict[str, list[int]] = {}
+        self._known = _KnownChunks(self._ids_of)
 
     @classmethod
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
@@ -82,7 +83,7 @@ class WordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
         text = composed(text) if self.normalization else text
-        return _joined(text.replace(JOINER, " "), self._known, self._ids_of)
+        return self._known.joined(text.replace(JOINER, " "))
 
     def _ids_of(self, chunk: str) -> list[int]:
         pieces: list[str] = []
@@ -114,7 +115,7 @@ class SubwordTokenizer:
 
     def __init__(self, library_tokenizer: tokenizers.Tokenizer) -> None:
         self._library_tokenizer = library_tokenizer
-        self._known: dict[str, list[int]] = {}
+        self._known = _KnownChunks(self._ids_of)
 
     @classmethod
     def learn(cls, lines: Iterable[str], size: int) -> "SubwordTokenizer":
@@ -143,7 +144,7 @@ class SubwordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a line, without BOS and EOS."""
         expect_text("text", text)
-        return _joined(text, self._known, self._ids_of)
+        return self._known.joined(text)
 
     def _ids_of(self, chunk: str) -> list[int]:
         return [id + len(SPECIAL_TOKENS) for id in self._library_tokenizer.encode(chunk).ids]
@@ -177,22 +178,22 @@ def tokenizer_from_json(text: str) -> Tokenizer:
     raise ValueError(f'kind: expected "word", "subword" or "pieces", got "{description["kind"]}"')
 
 
-def _joined(text: str, known: dict[str, list[int]], ids_of: Callable[[str], list[int]]) -> list[int]:
-    """Return the ids of a text's chunks between white space, one after another; a blank text has none.
+class _KnownChunks(dict[str, list[int]]):
+    """The ids of chunks between white space that were met before, which are most of those in a text."""
 
-    known: ids of chunks that were met before, which are most of them: no token of ours reaches over white space.
-    """
-    if is_blank(text):
-        return []
-    ids: list[int] = []
-    for chunk in text.split():
-        found = known.get(chunk)
-        if found is None:
-            if len(known) >= MOST_KNOWN:
-                known.clear()
-            found = known[chunk] = ids_of(chunk)
-        ids += found
-    return ids
+    def __init__(self, ids_of: Callable[[str], list[int]]) -> None:
+        super().__init__()
+        self._ids_of = ids_of
+
+    def __missing__(self, chunk: str) -> list[int]:
+        if len(self) >= MOST_KNOWN:
+            self.clear()
+        ids = self[chunk] = self._ids_of(chunk)
+        return ids
+
+    def joined(self, text: str) -> list[int]:
+        """Return the ids of a text's chunks one after another, as no token reaches over white space; none if blank."""
+        return [] if is_blank(text) else list(chain.from_iterable(map(self.__getitem__, text.split())))
 
 
 def _words(text: str) -> list[str]:
