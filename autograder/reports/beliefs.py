@@ -8,6 +8,7 @@ files hold no names, and the page counts people and names none.
 import argparse
 import json
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from autograder.catalogue import inventory
 from autograder.catalogue.exercise import Assignment
 from autograder.catalogue.inventory import RIGHT, UNKNOWN, Belief, Question
 from autograder.course import CourseError
+from autograder.intake import handed_in
 from autograder.reports import pages, results
 from autograder.reports.feedback import address_of_book
 
@@ -103,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Write the page and say what is in it. Raises CourseError when no file holds answers."""
     root = course.find_root()
-    files = chosen.files or files_of(root)
+    files = [path.resolve() for path in chosen.files] or files_of(root)
     found, refused = read_records(files)
     if not found:
         where = f"classroom/inventory/ or as {inventory.read().name}.json beside a submission"
@@ -122,9 +124,18 @@ def files_of(root: Path) -> list[Path]:
     newest: dict[Path, Path] = {}
     for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/*{name}*.json")):
         student = path.parents[1]
-        if student not in newest or path.stat().st_mtime >= newest[student].stat().st_mtime:
+        if student not in newest or _changed_at(path) >= _changed_at(newest[student]):
             newest[student] = path
     return [*sorted((root / "classroom" / "inventory").glob("*.json")), *newest.values()]
+
+
+def _changed_at(path: Path) -> float:
+    """When a file was changed; what is no plain file, such as a link to nowhere, is older than all files."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0.0
+    return found.st_mtime if stat.S_ISREG(found.st_mode) else 0.0
 
 
 def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
@@ -153,7 +164,7 @@ class _Refused(ValueError):
 
 
 def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with handed_in.opened(path) as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise _Refused(f"larger than {LARGEST_FILE // 1024} KiB")

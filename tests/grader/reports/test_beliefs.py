@@ -1,6 +1,7 @@
 """What a class believes: saved answers to the inventory are read with suspicion, counted, and shown to the teacher."""
 
 import json
+import os
 
 import pytest
 from bs4 import BeautifulSoup
@@ -130,3 +131,19 @@ def test_a_chapters_dashboard_shows_the_questions_of_its_chapter(tmp_path):
     asked = beliefs.of_assignment(beliefs.count(found, ""), catalogue.find_assignment("05_self_attention"))
     names = {each.question.id for each in asked}
     assert {"row-sums", "why-root", "shuffled"} <= names and not names & {"beam", "temperature", "layer-norm"}
+
+
+def test_what_is_no_file_beside_a_submission_stops_nobody(course, capsys):
+    """A pipe would keep whoever opens it waiting for ever; a link to nowhere cannot be asked when it was changed."""
+    name, submitted = INVENTORY.name, course / "classroom" / "submitted"
+    for student in ("ana", "ben", "cleo", "dan"):
+        (submitted / student / "05_self_attention").mkdir(parents=True)
+    put(submitted / "ana" / "05_self_attention", **{name: ANA})
+    put(submitted / "ben" / "05_self_attention", **{name: BEN})
+    os.mkfifo(submitted / "ben" / "05_self_attention" / f"{name} (1).json")
+    (submitted / "cleo" / "05_self_attention" / f"{name}.json").symlink_to("/nowhere")
+    (submitted / "dan" / "05_self_attention" / f"{name}.json").symlink_to("/dev/zero")
+    assert command_line.main(["inventory"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 answered" in printed
+    assert printed.count("left out") == 2 and "a link" in printed
