@@ -179,12 +179,14 @@ def main(arguments: list[str] | None = None) -> int:
         BUILD.mkdir(exist_ok=True)
         STAMP.write_text(made_of(), encoding="utf-8")
     os.environ.update(OMP_NUM_THREADS="1", JUPYTER_PATH=str(quiet_kernel()))
-    from execute import cores, execute  # after these settings, which Jupyter reads when it is imported
+    from execute import execute  # after these settings, which Jupyter reads when it is imported
 
     sys.path.append(str(BOOK / "extension"))
     from self_contained import code_digest
 
-    if failed := execute(EXECUTED / code_digest(), options.jobs or min(cores(), MOST_JOBS)):
+    from transformer_ref.processors import usable_processors
+
+    if failed := execute(EXECUTED / code_digest(), options.jobs or min(usable_processors(), MOST_JOBS)):
         print(f"The book was not built: cells of {', '.join(failed)} failed.", file=sys.stderr)
         return 1
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)

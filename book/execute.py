@@ -6,7 +6,6 @@ again only when its cells or the code that they import have changed.
 
 import itertools
 import multiprocessing
-import os
 import re
 import subprocess
 import sys
@@ -124,11 +123,6 @@ def run_cells(page: Page, timeout: float) -> ExecutionResult:
     if result.err is not None:
         result.err = str(result.err)  # nbclient's exceptions cannot be pickled
     return result
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _is_cached(cache: JupyterCacheAbstract, page: Page) -> bool:

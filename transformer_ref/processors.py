@@ -20,6 +20,11 @@ def usable_processors(cgroups: Path = CGROUPS, membership: Path = MEMBERSHIP) ->
     return max(min([present, *_quotas(cgroups, membership)]), 1)
 
 
+def processors_in_words() -> str:
+    """Return such as "2 of 64 processors may be used"."""
+    return f"{usable_processors()} of {os.cpu_count()} processors may be used"
+
+
 def _quotas(cgroups: Path, membership: Path) -> Iterator[int]:
     """Yield the limit of each group that this process belongs to, and of each group around it."""
     for line in _read(membership).splitlines():

@@ -33,7 +33,7 @@ from autograder.reports import results
 from autograder.sandbox import backends, hiding
 from transformer_ref.device import choose_device
 from transformer_ref.faster import measure_machine
-from transformer_ref.processors import usable_processors
+from transformer_ref.processors import processors_in_words
 
 LOCK = Path(__file__).resolve().parents[2] / "requirements.txt"
 MATTERS = ("torch", "nbgrader", "nbclient", "nbformat", "ipykernel", "jupyterlab", "sqlalchemy")
@@ -157,7 +157,7 @@ def _kernel() -> Finding:
 def _machine() -> Iterator[Finding]:
     """What was chosen for this machine by measuring it: it decides how long training and grading take."""
     about, device = "machine", choose_device("auto")
-    yield Finding(about, f"{usable_processors()} of {os.cpu_count()} processors may be used")
+    yield Finding(about, processors_in_words())
     try:
         for choice in measure_machine(device):
             yield Finding(about, str(choice))

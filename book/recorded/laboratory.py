@@ -10,7 +10,6 @@ corpus. Under 30 minutes on two cores. Interrupted, the same command goes on whe
 import argparse
 import inspect
 import json
-import os
 import platform
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from transformer_ref.data.grammar import build_corpus
 from transformer_ref.faults.experiment import Experiment
 from transformer_ref.faults.known import FAULTS
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.processors import usable_processors
 from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.vocabulary import Vocabulary
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train what is asked for, keeping each training as it ends, then write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="the name of one fault, trained anew")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings at a time")
+    parser.add_argument("--processes", type=int, default=usable_processors(), help="trainings at a time")
     chosen = parser.parse_args(arguments)
     names = [SOUND, *(fault.name for fault in FAULTS)]
     if chosen.only and chosen.only not in names:

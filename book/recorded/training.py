@@ -7,7 +7,6 @@ The sentences, the batches and the number of steps are those of chapter 08's lab
 
 import argparse
 import json
-import os
 import platform
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -18,6 +17,7 @@ from book.recorded import laboratory
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import Batch, BatchStream, pad_sequences, shift_right
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.processors import usable_processors
 from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.training.loss import MeanLoss
@@ -131,7 +131,7 @@ def about() -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train what is not recorded yet, writing after each training."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="trainings at a time")
+    parser.add_argument("--processes", type=int, default=usable_processors(), help="trainings at a time")
     chosen = parser.parse_args(arguments)
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     if record.get("about") != about():

@@ -2,9 +2,11 @@
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -276,6 +278,17 @@ def test_where_there_are_no_control_groups_the_processors_of_the_process_count(t
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert usable_processors(tmp_path / "none", tmp_path / "neither") == 6
+
+
+def test_nobody_else_counts_processors():
+    root = Path(machine.__file__).parents[1]
+    counting = {
+        path.relative_to(root).as_posix()
+        for folder in ("transformer_ref", "autograder", "book")
+        for path in (root / folder).rglob("*.py")
+        if re.search(r"sched_getaffinity|cpu_count", path.read_text(encoding="utf-8"))
+    }
+    assert counting == {"transformer_ref/processors.py", "transformer_ref/machine.py"}
 
 
 def test_torch_uses_no_more_threads_than_may_run_and_never_more_than_before(monkeypatch):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from transformer_ref.data.parallel_text import ParallelFiles
+from transformer_ref.processors import usable_processors
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _prepare(files: ParallelFiles, described: list[str], folder: Path, store: St
     parts.mkdir(parents=True, exist_ok=True)
     for side, text in zip(SIDES, described, strict=True):
         _write(parts / f"{side}.json", text.encode())
-    workers = store.workers or _processors()
+    workers = store.workers or usable_processors()
     job = dict(files=[str(files.source), str(files.target)], parts=str(parts), workers=workers, block=BLOCK)
     command = [sys.executable, "-m", "transformer_ref.data.prepared"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
@@ -238,10 +239,6 @@ def _mapped(path: Path, dtype: Any) -> "Tensor":
 
     size = path.stat().st_size // dtype.itemsize
     return torch.from_file(str(path), shared=False, size=size, dtype=dtype) if size else torch.empty(0, dtype=dtype)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _versions() -> list[str]:
