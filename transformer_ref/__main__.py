@@ -353,10 +353,10 @@ def run_benchmark(options: argparse.Namespace) -> None:
     device = choose_device(options.device)
     expect_writable(options.output)
     if options.piece:
+        for choice in measure_machine(device):  # with the instructions that this process may use
+            _say(str(choice))
         measure(options.output, device, Piece(*options.piece), options.repeats, _say)
         return
-    for choice in measure_machine(device):
-        _say(str(choice))
     benchmark(options.output, device, options.work, options.instruction_set, options.repeats, options.again, _say)
     print(full_table(read(result)))
 
