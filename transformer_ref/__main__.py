@@ -357,7 +357,8 @@ def run_benchmark(options: argparse.Namespace) -> None:
             _say(str(choice))
         measure(options.output, device, Piece(*options.piece), options.repeats, _say)
         return
-    benchmark(options.output, device, options.work, options.instruction_set, options.repeats, options.again, _say)
+    only = options.instruction_set
+    benchmark(options.output, device, options.work, options.config, only, options.repeats, options.again, _say)
     print(full_table(read(result)))
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from transformer_ref.benchmark.result import WORKS
+from transformer_ref.benchmark.result import CONFIGS, WORKS
 from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
 from transformer_ref.evaluation import TOKENIZE
 from transformer_ref.training.recipes import RECIPES, SIZES
@@ -227,6 +227,9 @@ def _add_measuring(commands, functions: Mapping[str, Callable]) -> None:
         commands, "benchmark", functions, "measure training and decoding beside what people would pick instead"
     )
     measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
+    measuring.add_argument(
+        "--config", nargs="+", choices=CONFIGS, default=CONFIGS, help="these models and recipes (default: all)"
+    )
     measuring.add_argument(
         "--instruction-set",
         metavar="NAME",

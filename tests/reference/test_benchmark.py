@@ -249,14 +249,17 @@ def test_a_run_measures_every_piece_in_its_environment_and_goes_on_where_it_was(
     run.benchmark(tmp_path, CPU, say=said.append, measure_piece=_stub(measured))
     assert [str(piece) for piece, _ in measured] == ["AVX2, training d128"]
     measured.clear()
-    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], again=True, say=said.append, measure_piece=_stub(measured))
+    run.benchmark(tmp_path, CPU, ["greedy"], only=["own"], again=True, say=said.append, measure_piece=_stub(measured))
     assert [str(piece) for piece, _ in measured] == ["own, greedy d256"]
+    measured.clear()
+    run.benchmark(tmp_path, CPU, configs=["d128"], again=True, say=lambda words: None, measure_piece=_stub(measured))
+    assert [str(piece) for piece, _ in measured] == ["AVX2, training d128", "own, training d128"]
     assert sum("measured before" in line for line in said) == len(pieces) - 1
 
 
 def test_each_piece_is_announced_with_the_time_left(two_sets, tmp_path):
     said = []
-    run.benchmark(tmp_path, CPU, ["beam"], ["own"], say=lambda words: None, measure_piece=_stub([]))
+    run.benchmark(tmp_path, CPU, ["beam"], only=["own"], say=lambda words: None, measure_piece=_stub([]))
     run.benchmark(tmp_path, CPU, ["greedy", "beam"], say=said.append, measure_piece=_stub([]))
     lines = [line for line in said if line.startswith("[")]
     assert lines[0] == "[1/4] AVX2, greedy d256 (about 4 minutes left)"  # 250 s: the last one is measured already
@@ -273,22 +276,27 @@ def test_a_process_of_the_benchmark_measures_the_piece_that_it_was_started_for(s
         return SimpleNamespace(returncode=main(command[3:]))
 
     monkeypatch.setattr(run.subprocess, "run", in_this_process)
-    run.benchmark(tmp_path, CPU, ["greedy"], ["AVX2"], repeats=1, say=lambda words: None)
+    run.benchmark(tmp_path, CPU, ["greedy"], only=["AVX2"], repeats=1, say=lambda words: None)
     assert [env.get("LIMIT") for env in started] == ["avx2"] and started[0]["PATH"] == os.environ["PATH"]
     assert run.is_measured(tmp_path, CPU, run.Piece("AVX2", "greedy", "d256"))
 
 
 def test_rows_of_other_code_or_another_machine_are_measured_again(two_sets, tmp_path, monkeypatch):
     measured = []
-    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], say=lambda words: None, measure_piece=_stub(measured))
+    run.benchmark(tmp_path, CPU, ["greedy"], only=["own"], say=lambda words: None, measure_piece=_stub(measured))
     monkeypatch.setattr(result, "code_digest", lambda: "changed")
-    run.benchmark(tmp_path, CPU, ["greedy"], ["own"], say=lambda words: None, measure_piece=_stub(measured))
+    run.benchmark(tmp_path, CPU, ["greedy"], only=["own"], say=lambda words: None, measure_piece=_stub(measured))
     assert len(measured) == 2
 
 
 def test_an_instruction_set_that_is_not_here_is_refused_with_those_that_are(two_sets, tmp_path):
     with pytest.raises(ValueError, match="instruction_set: expected one of AVX2, own, got AVX-512"):
         run.benchmark(tmp_path, CPU, only=["AVX-512"], say=lambda words: None)
+
+
+def test_a_work_and_a_model_that_do_not_go_together_are_refused(two_sets, tmp_path):
+    with pytest.raises(ValueError, match="config: expected one of training d256, .*, got greedy with grammar"):
+        run.benchmark(tmp_path, CPU, ["greedy"], ["grammar"], say=lambda words: None)
 
 
 def test_new_rows_replace_those_of_their_work_and_model_on_their_machine(tmp_path):

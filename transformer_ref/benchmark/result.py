@@ -29,6 +29,7 @@ import torch
 from transformer_ref.benchmark.contest import Row
 
 WORKS = ("training", "recipe", "greedy", "beam")
+CONFIGS = ("d256", "d128", "grammar", "multi30k")  # sizes of models, and corpora of recipes
 RESULT_FILE = "benchmark.json"
 PEERS = ("transformers", "x-transformers", "ctranslate2")
 Entry = dict[str, Any]  # {"machine": ..., "rows": [...]}
@@ -120,7 +121,7 @@ def place_of(entry: Entry) -> tuple[str, str]:
 
 
 def _order(row: dict[str, Any]) -> tuple[int, int]:
-    return WORKS.index(row["work"]), -len(row["config"]) if row["work"] == "recipe" else -int(row["config"][1:])
+    return WORKS.index(row["work"]), CONFIGS.index(row["config"])
 
 
 def _rounded(row: Row) -> dict[str, Any]:

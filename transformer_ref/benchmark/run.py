@@ -20,7 +20,7 @@ from transformer_ref.benchmark.decoding import BEAM, decoding_contenders, endles
 from transformer_ref.benchmark.instruction_sets import InstructionSet, instruction_sets
 from transformer_ref.benchmark.operations import operations_per_token
 from transformer_ref.benchmark.recipes import measured_recipe
-from transformer_ref.benchmark.result import RESULT_FILE, WORKS, add, machine, read, rows_measured
+from transformer_ref.benchmark.result import CONFIGS, RESULT_FILE, WORKS, add, machine, read, rows_measured
 from transformer_ref.benchmark.sentences import invented_batches
 from transformer_ref.benchmark.training import TOKENS_PER_BATCH, training_contenders
 from transformer_ref.config import ModelConfig, TrainingConfig
@@ -69,15 +69,18 @@ def model_config(size: str) -> ModelConfig:
     )
 
 
-def planned(works: Sequence[str], sets: Sequence[str]) -> list[Piece]:
-    """Return the pieces of these works under these instruction sets, in the order of WORKS."""
-    return [Piece(name, *each) for name in sets for work in WORKS for each in SECONDS if each[0] == work in works]
+def planned(works: Sequence[str], sets: Sequence[str], configs: Sequence[str] = CONFIGS) -> list[Piece]:
+    """Return the pieces of these works and models under these instruction sets, one set after the other."""
+    return [
+        Piece(name, work, config) for name in sets for work, config in SECONDS if work in works and config in configs
+    ]
 
 
 def benchmark(
     output: Path,
     device: torch.device,
     works: Sequence[str] = WORKS,
+    configs: Sequence[str] = CONFIGS,
     only: Sequence[str] | None = None,
     repeats: int = 3,
     again: bool = False,
@@ -86,16 +89,20 @@ def benchmark(
 ) -> None:
     """Measure what output/benchmark.json does not hold yet and add it there.
 
-    works: which of WORKS; only: names of instruction sets, None for all that this machine has.
+    works: which of WORKS; configs: which of CONFIGS.
+    only: names of instruction sets, None for all that this machine has.
     again: also measure what the file holds, from this machine and with this code.
     measure_piece: measures a piece in an environment and returns an exit status; by default a new process.
-    Raises ValueError for an instruction set that this machine does not have, BenchmarkError naming the pieces that
-    could not be measured, after all others have been.
+    Raises ValueError for an instruction set that this machine does not have or where there is nothing to measure,
+    BenchmarkError naming the pieces that could not be measured, after all others have been.
     """
     if repeats < 1:
         raise ValueError(f"repeats: expected at least 1, got {repeats}")
     sets = _chosen(instruction_sets(device), only)
-    pieces, failed = planned(works, list(sets)), []
+    pieces, failed = planned(works, list(sets), configs), []
+    if not pieces:
+        known = ", ".join(" ".join(each) for each in SECONDS)
+        raise ValueError(f"config: expected one of {known}, got {', '.join(works)} with {', '.join(configs)}")
     say(f"importing transformer_ref.translate takes {import_milliseconds():.0f} ms after torch")
     expected, spent = 0.0, 0.0
     open_pieces = [piece for piece in pieces if again or not is_measured(output, device, piece)]
