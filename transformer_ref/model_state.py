@@ -6,7 +6,7 @@ without the same wrapper, so everything that saves, loads, copies or exports a m
 
 import copy
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
@@ -14,10 +14,9 @@ from torch.optim.swa_utils import AveragedModel
 COMPILED = "_orig_mod"  # where torch.compile keeps the module
 AROUND = "module"  # where DataParallel, DistributedDataParallel and AveragedModel keep it
 COUNT = "n_averaged"  # what an AveragedModel saves besides
-Model = TypeVar("Model")
 
 
-def unwrapped(model: Model) -> Any:
+def unwrapped(model: object) -> Any:
     """Return the module inside any wrappers; where parts of it are wrapped, a view without wrappers, same tensors.
 
     Anything but an nn.Module is returned as it is.
