@@ -75,14 +75,19 @@ def plain_sphinx_command(work: Path) -> list[str]:
 
 
 def made_of() -> str:
-    """Return a digest of the packages that the pages' cells import.
-
-    Executed cells are kept by their own code alone: where what they call has changed, all run again.
-    """
+    """Return a digest of the packages that pages describe: where they have changed, Sphinx reads every page again."""
     files = sorted(
         path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".js", ".json")
     )
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def forget_pages() -> None:
+    """Remove all that builders have made, but not the executed cells, whose folder names the code that they import."""
+    for path in [*(BUILD / "book").glob("*"), *EXECUTED.parent.glob("*")]:
+        if path not in (EXECUTED, EXECUTED.parent):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(BUILD / "book-plain", ignore_errors=True)
 
 
 def _read(path: Path) -> str:
@@ -174,8 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
         shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(EXECUTED, ignore_errors=True)
     if made_of() != _read(STAMP):
-        for each in (BUILD / "book", BUILD / "book-plain"):
-            shutil.rmtree(each, ignore_errors=True)
+        forget_pages()
         BUILD.mkdir(exist_ok=True)
         STAMP.write_text(made_of(), encoding="utf-8")
     os.environ.update(OMP_NUM_THREADS="1", JUPYTER_PATH=str(quiet_kernel()))
@@ -186,7 +190,11 @@ def main(arguments: list[str] | None = None) -> int:
 
     from transformer_ref.processors import usable_processors
 
-    if failed := execute(EXECUTED / code_digest(), options.jobs or min(usable_processors(), MOST_JOBS)):
+    executed = EXECUTED / code_digest()
+    for outdated in EXECUTED.glob("*"):
+        if outdated != executed:
+            shutil.rmtree(outdated)
+    if failed := execute(executed, options.jobs or min(usable_processors(), MOST_JOBS)):
         print(f"The book was not built: cells of {', '.join(failed)} failed.", file=sys.stderr)
         return 1
     command = plain_sphinx_command(work) if options.plain else jupyter_book_command(work)

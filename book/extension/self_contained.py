@@ -25,7 +25,12 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
-REPORTS = ("catalogue/ch00_start_here", "judging")  # folders of the grader that make the reports in chapter 00
+# The files that cells can import: the package, and the grader's part that makes the reports in chapter 00.
+PACKAGE = ("**/*.py", "**/*.js", "**/*.json")
+REPORTS = (
+    *("*.py", "judging/*.py", "inside/*.py", "catalogue/*.py", "catalogue/*.json"),
+    *("catalogue/ch*/__init__.py", "catalogue/ch00_start_here/*.py"),
+)
 FOLDS = {  # what MyST-NB writes on a fold, and what is to stand there
     '<summary aria-label="Toggle hidden content">': "<summary>",  # the label hides the words from a screen reader
     "Show code cell source": "How this is drawn",
@@ -116,10 +121,15 @@ def digest_of(paths: list[Path]) -> str:
 
 
 def code_digest() -> str:
-    """Return a digest of the code that cells import, which names the cache of executed cells."""
-    recorded = (ROOT / "transformer_ref" / "recorded").glob("*.json")
-    reports = [path for folder in REPORTS for path in sorted((ROOT / "autograder" / folder).glob("*.py"))]
-    return digest_of([*(ROOT / "transformer_ref").rglob("*.py"), *recorded, *reports])
+    """Return a digest of the files that cells can import, which names the cache of executed cells."""
+    return digest_of(code_files())
+
+
+def code_files() -> list[Path]:
+    """Return the files of the packages that decide what cells show."""
+    files = {path for pattern in PACKAGE for path in (ROOT / "transformer_ref").glob(pattern)}
+    files |= {path for pattern in REPORTS for path in (ROOT / "autograder").glob(pattern)}
+    return sorted(files)
 
 
 def notice_changes(app: Sphinx, config) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -107,10 +108,19 @@ def test_the_landing_page_and_the_road_name_the_same_chapters_and_questions(book
     assert {place for place, card in cards.items() if card[3] == "open"} == published
 
 
-def test_cells_run_again_where_the_packages_that_they_import_have_changed(tmp_path, monkeypatch):
-    """Executed cells are kept by their own code; the digest is what notices the rest."""
+@pytest.fixture
+def self_contained(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "extension"))
+    return importlib.import_module("self_contained")
+
+
+@pytest.fixture
+def build(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "book"))
-    build = importlib.import_module("build")
+    return importlib.import_module("build")
+
+
+def test_pages_are_read_again_where_a_package_has_changed(build, tmp_path, monkeypatch):
     for package in build.PACKAGES:
         (tmp_path / package).mkdir()
     (tmp_path / "transformer_ref" / "a.py").write_text("x = 1\n")
@@ -119,3 +129,48 @@ def test_cells_run_again_where_the_packages_that_they_import_have_changed(tmp_pa
     assert build.made_of() == before
     (tmp_path / "transformer_ref" / "a.py").write_text("x = 2\n")
     assert build.made_of() != before
+
+
+def test_pages_that_are_read_again_find_their_executed_cells(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "BUILD", tmp_path)
+    monkeypatch.setattr(build, "EXECUTED", tmp_path / "book" / "_build" / "executed")
+    kept = "book/_build/executed/digest/global.db"
+    for name in (kept, "book/_build/html/index.html", "book/_build/.doctrees/a", "book/log", "book-plain/doctrees/a"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    build.forget_pages()
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()] == [kept]
+
+
+@pytest.mark.parametrize(
+    ("file", "runs"),
+    [
+        ("transformer_ref/model/attention.py", True),
+        ("transformer_ref/recorded/new.json", True),
+        ("autograder/judging/report.py", True),
+        ("autograder/inside/wire.py", True),
+        ("autograder/catalogue/ch00_start_here/shapes.py", True),
+        ("autograder/catalogue/ch05_self_attention/attend.py", False),
+        ("autograder/grade/run.py", False),
+    ],
+)
+def test_cells_run_again_where_what_they_import_has_changed(self_contained, tmp_path, monkeypatch, file, runs):
+    monkeypatch.setattr(self_contained, "ROOT", tmp_path)
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text("x = 1\n")
+    before = self_contained.code_digest()
+    (tmp_path / file).write_text("x = 2\n")
+    assert (self_contained.code_digest() != before) is runs
+
+
+def test_every_file_of_ours_that_a_cell_imports_is_among_those_that_decide_whether_cells_run(self_contained):
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "book").rglob("*.md")))
+    imports = set(re.findall(r"^(?:from|import) (?:autograder|transformer_ref)\b[^\n(]*$", pages, re.MULTILINE))
+    assert len(imports) > 20
+    shows = "for module in list(sys.modules.values()): print(getattr(module, '__file__', None) or '')"
+    entries = "from autograder import catalogue; catalogue.find_assignment('00_start_here').exercises"
+    program = "\n".join(["import sys", *sorted(imports), entries, shows])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    ours = [Path(line) for line in done.stdout.splitlines() if line]
+    ours = {path for path in ours if path.is_relative_to(ROOT) and ".venv" not in path.parts}
+    assert len(ours) > 100 and ours <= set(self_contained.code_files())
