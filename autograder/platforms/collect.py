@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
-from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExtractorPlugin
 
@@ -31,7 +30,8 @@ from autograder.platforms import archives, class_list, downloads, roster, submis
 from autograder.platforms.archives import Entry, Shelf, shown
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
 from autograder.platforms.roster import Collected, Roster
-from autograder.policy import arrival, course_time, times
+from autograder.platforms.submission_times import HandedIn
+from autograder.policy import course_time
 from autograder.reports import results
 from autograder.reports.results import Student
 
@@ -166,7 +166,7 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
         desk.register.save()
     except OSError as error:
         raise CourseError(f"{desk.register.path} cannot be written: {error}.") from error
-    summary.remarks += _untimed(places, assignment, desk.register)
+    summary.remarks += submission_times.untimed(places, assignment, desk.register)
     if any(owner.system == MOODLE for owner in taken.values()) and not who.is_real:
         summary.remarks.append(MOODLE_NUMBERS)
     return summary
@@ -223,7 +223,7 @@ class _Desk:
         summary: Summary,
         system: str,
         numbers: Mapping[str, str],
-        handed_in: "HandedIn",
+        handed_in: HandedIn,
     ) -> None:
         self._places, self._assignment, self._summary, self._handed_in = places, assignment, summary, handed_in
         self._in_table = (system, numbers)
@@ -322,69 +322,12 @@ class _Desk:
         os.replace(staged, folder)
 
 
-@dataclass(frozen=True)
-class HandedIn:
-    """When people handed in, by the tables that were given. system, by_number: of the worksheet; by_key: of --times."""
-
-    system: str = ""
-    by_number: Mapping[str, datetime] = field(default_factory=dict)
-    by_key: Mapping[str, datetime] = field(default_factory=dict)
-
-    def of(self, student: Student, system: str, number: str) -> datetime | None:
-        """The moment (UTC), by whatever names this student."""
-        if system == self.system and number in self.by_number:
-            return self.by_number[number]
-        keys = (number if system == CANVAS else "", student.id, student.email, student.lms_user_id)
-        return next((self.by_key[key.casefold()] for key in keys if key.casefold() in self.by_key), None)
-
-
 def _mark(owner: Owner, files: Files) -> bool | None:
     """Whether the names of somebody's files say LATE; None for a platform that marks nothing."""
     marks = {
         reading.is_late for entry, _ in files for reading in downloads.readings(entry.parts) if reading.owner == owner
     }
     return True if True in marks else False if False in marks else None
-
-
-def _untimed(places: CourseDirectory, assignment: str, register: roster.Register) -> list[str]:
-    """What a teacher has to know about works whose time nobody told."""
-    due, zone = _due(places, assignment), course_time.zone_of(results.configuration(Path(places.root)))
-    doubts: dict[str, list[Student]] = defaultdict(list)
-    without = []
-    for student, each in sorted(register.students.items()):
-        if each.arrival is None or each.arrival.by == arrival.PLATFORM:
-            continue
-        without.append(Student(student))
-        if doubt := arrival.doubt(*each.arrival, due):
-            doubts[doubt].append(Student(student))
-    lines = []
-    if due is not None and doubts:
-        lines.append(f"the due date is {times.shown(due, zone)}")
-        lines += [f"{len(students)} were {doubt}: {_names(students)}" for doubt, students in doubts.items()]
-    elif due is None and without:
-        lines.append(
-            f"{len(without)} works have no time of submission (Moodle: give the grading worksheet with --worksheet; "
-            "Canvas: --times). Without a due date in the gradebook nothing is late"
-        )
-    marks = {each.is_late for each in register.students.values()}
-    if due is not None and marks == {False} and any(_is_after(each, due) for each in register.students.values()):
-        lines.append("Canvas marks nobody as late, and all count as in time: has the assignment a due date there?")
-    return lines
-
-
-def _is_after(each: Collected, due: datetime) -> bool:
-    return each.arrival is not None and each.arrival.by != arrival.PLATFORM and each.arrival.moment > due
-
-
-def _due(places: CourseDirectory, assignment: str) -> datetime | None:
-    """When an assignment is due (UTC), as far as there is a gradebook that says it."""
-    if not results.has_gradebook(places):
-        return None
-    with results.gradebook_of(places) as gradebook:
-        try:
-            return gradebook.find_assignment(assignment).duedate
-        except MissingEntry:
-            return None
 
 
 def _check(places: CourseDirectory, assignment: str) -> None:

@@ -6,17 +6,26 @@ people (`id`, `email` ...) and a column `submitted_at`.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
 import yaml
+from nbgrader.api import MissingEntry
+from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import CourseError
+from autograder.platforms.downloads import CANVAS
+from autograder.platforms.roster import Collected, Register
 from autograder.platforms.tables import cell, read_table
-from autograder.policy import times
+from autograder.policy import arrival, course_time, times
+from autograder.reports import results
+from autograder.reports.results import Student
 
+MOST_NAMED = 20  # students in one line
 LARGEST = 64 * 1024 * 1024  # bytes
 WHO = (
     "user_id",
@@ -52,12 +61,76 @@ def read(path: Path, zone: tzinfo) -> dict[str, datetime]:
         except times.NoMoment as error:
             raise CourseError(f"{path}, {line}: {error}.") from None
         for name in WHO:
+            if name == "id" and row.get("user_id"):  # then it is the submission's number, which is nobody's
+                continue
             key = str(row.get(name) or "").strip().casefold()
             if key:
                 found[key] = max(moment, found.get(key, moment))
     if not found:
         raise CourseError(f"{path} names nobody and no time: {EXPECTED}.")
     return found
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """When people handed in, by the tables that were given. system, by_number: of the worksheet; by_key: of --times."""
+
+    system: str = ""
+    by_number: Mapping[str, datetime] = field(default_factory=dict)
+    by_key: Mapping[str, datetime] = field(default_factory=dict)
+
+    def of(self, student: Student, system: str, number: str) -> datetime | None:
+        """The moment (UTC), by whatever names this student."""
+        if system == self.system and number in self.by_number:
+            return self.by_number[number]
+        keys = (number if system == CANVAS else "", student.id, student.email, student.lms_user_id)
+        return next((self.by_key[key.casefold()] for key in keys if key.casefold() in self.by_key), None)
+
+
+def untimed(places: CourseDirectory, assignment: str, register: Register) -> list[str]:
+    """What a teacher has to know about works whose time nobody told."""
+    due, zone = _due(places, assignment), course_time.zone_of(results.configuration(Path(places.root)))
+    doubts: dict[str, list[str]] = defaultdict(list)
+    without = []
+    for student, each in sorted(register.students.items()):
+        if each.arrival is None or each.arrival.by == arrival.PLATFORM:
+            continue
+        without.append(student)
+        if doubt := arrival.doubt(*each.arrival, due):
+            doubts[doubt].append(student)
+    lines = []
+    if due is not None and doubts:
+        lines.append(f"the due date is {times.shown(due, zone)}")
+        lines += [f"{len(students)} were {doubt}: {_some(students)}" for doubt, students in doubts.items()]
+    elif due is None and without:
+        lines.append(
+            f"{len(without)} works have no time of submission (Moodle: give the grading worksheet with --worksheet; "
+            "Canvas: --times). Without a due date in the gradebook nothing is late"
+        )
+    marks = {each.is_late for each in register.students.values()}
+    if due is not None and marks == {False} and any(_is_after(each, due) for each in register.students.values()):
+        lines.append("Canvas marks nobody as late, and all count as in time: has the assignment a due date there?")
+    return lines
+
+
+def _some(students: list[str]) -> str:
+    more = f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else ""
+    return ", ".join(students[:MOST_NAMED]) + more
+
+
+def _is_after(each: Collected, due: datetime) -> bool:
+    return each.arrival is not None and each.arrival.by != arrival.PLATFORM and each.arrival.moment > due
+
+
+def _due(places: CourseDirectory, assignment: str) -> datetime | None:
+    """When an assignment is due (UTC), as far as there is a gradebook that says it."""
+    if not results.has_gradebook(places):
+        return None
+    with results.gradebook_of(places) as gradebook:
+        try:
+            return gradebook.find_assignment(assignment).duedate
+        except MissingEntry:
+            return None
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -78,7 +151,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for number, each in enumerate(content if isinstance(content, list) else [], 1):
             if isinstance(each, dict):
                 user = each.get("user")
-                yield f"submission {number}", {**(user if isinstance(user, dict) else {}), **_without_its_own_id(each)}
+                yield f"submission {number}", {**(user if isinstance(user, dict) else {}), **each}
         return
     yield from _of_gradescope(content)
 
@@ -96,11 +169,6 @@ def _of_gradescope(content: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     str(name),
                     {"email": who.get("email"), "sid": who.get("sid"), "created_at": each.get("created_at")},
                 )
-
-
-def _without_its_own_id(each: Mapping[str, Any]) -> dict[str, Any]:
-    """A submission has a number too, which is nobody's."""
-    return {name: value for name, value in each.items() if name != "id"}
 
 
 def _moment(when: Any, zone: tzinfo) -> datetime:

@@ -1,5 +1,6 @@
 """A term's deadlines through Moodle and Canvas: every student is as late as the platform shows, by its clocks."""
 
+import csv
 import json
 import shutil
 from datetime import datetime, timedelta, timezone
@@ -13,7 +14,7 @@ from nbgrader.utils import parse_utc
 
 from autograder.grade import late, outdated
 from autograder.intake import take_in
-from autograder.platforms import collect, dates
+from autograder.platforms import collect, dates, submission_times
 from autograder.policy import arrival, course_time, times
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
@@ -182,6 +183,12 @@ def test_canvas_s_mark_decides_who_is_late_and_its_table_how_much(term):
         {"id": 501, "user_id": 503, "submitted_at": None},
     ]
     table.write_text(json.dumps(rows))
+    with (table := table.with_suffix(".csv")).open("w", encoding="utf-8", newline="") as file:
+        written = csv.DictWriter(file, list(rows[0]))
+        written.writeheader()
+        written.writerows(rows)
+    read = submission_times.read(table, term.zone)
+    assert read == submission_times.read(table.with_suffix(".json"), term.zone) and set(read) == {"501", "502"}
     term.collect(CANVAS, term.folder / "gradebook.csv", timed=table)
     assert term.grade() == {"ada": 0, "bob": 3 * 3600, "zoya": 0}
 
@@ -192,8 +199,6 @@ def test_gradescope_s_metadata_is_read(term, tmp_path):
         "submission_1:\n  :submitters:\n  - :name: Ada\n    :sid: '77'\n    :email: ada@uni.example\n"
         "  :created_at: 2025-11-02 20:41:00.000000000 Z\n  :score: 3.0\n"
     )
-    from autograder.platforms import submission_times
-
     moment = datetime(2025, 11, 2, 20, 41)
     assert submission_times.read(path, times.ZoneInfo("UTC")) == {"77": moment, "ada@uni.example": moment}
 
