@@ -14,6 +14,7 @@ from autograder.intake.rebuild import rebuild
 from autograder.judging import standing
 from autograder.learn import notebooks
 from autograder.policy import deadlines
+from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -108,3 +109,17 @@ def test_what_was_handed_out_under_an_earlier_date_is_handed_in_under_a_later_on
     deadlines.write(now, DUE + timedelta(days=7), BERLIN)
     rebuilt = rebuild(json.dumps(handed_in).encode(), nbformat.reads(json.dumps(now), as_version=4))
     assert rebuilt.reasons == () and rebuilt.belongs
+
+
+def test_generate_assignment_writes_the_gradebook_s_date_into_the_notebook(tmp_path):
+    folder = tmp_path / "course"
+    sample_class.lay_out(folder)
+    with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
+        file.write('c.CourseTime.zone = "Europe/Berlin"\n')
+    path = course.notebook_path(folder, "exercises", ASSIGNMENT)
+    done = sample_class.nbgrader(folder, "db", "assignment", "add", ASSIGNMENT.id, "--duedate", "2026-11-02 23:59")
+    assert done.returncode == 0, done.stdout
+    done = sample_class.nbgrader(folder, "generate_assignment", ASSIGNMENT.id)
+    assert done.returncode == 0, done.stdout
+    assert deadlines.read(path) == (DUE, BERLIN)
+    nbformat.validate(nbformat.read(path, as_version=4))
