@@ -85,7 +85,7 @@ def test_feedback_names_the_mistake_and_links_to_the_page_that_answers_it(feedba
 def test_feedback_says_what_to_do_next_and_until_when_and_nothing_when_all_is_right(feedback):
     said = " ".join(feedback("ben").get_text(" ").split())
     assert "Next: 05.2 attention_weights , which has 0 of 8 points" in said
-    assert "What arrives until 3 December 2026, 12:00 UTC is in time." in said
+    assert "What arrives until Thursday 3 December 2026, 12:00 UTC is in time." in said
     assert "Next:" not in feedback("ada").get_text(" ")
     assert feedback("ben").h1.get_text() == "05 · Self-attention"
 
