@@ -32,6 +32,8 @@ from torch.nn.utils import clip_grad
 from torch.optim import optimizer as torch_optimizer
 from torch.overrides import TorchFunctionMode
 
+from transformer_ref import machine
+
 DEVICE = torch.device("cuda", 0)
 PACKAGE = f"{os.sep}transformer_ref{os.sep}"
 VIEWS = {
@@ -334,6 +336,9 @@ def _group_by_device_and_dtype(lists, with_indices: bool = False) -> dict:
     return groups
 
 
+_CHOICE = {name: machine.Choice(name, "fp32", "pretended") for name in ("precision", "muon")}
+
+
 @contextlib.contextmanager
 def pretended_device() -> Iterator[Log]:
     """Within it the device "cuda" exists; the log counts from zero."""
@@ -344,6 +349,8 @@ def pretended_device() -> Iterator[Log]:
         mock.patch.object(clip_grad, "_has_foreach_support", lambda tensors, device: True),
         mock.patch.object(torch_optimizer, "_group_tensors_by_device_and_dtype", _group_by_device_and_dtype),
         mock.patch.object(torch, "Generator", DeviceGenerator),
+        # a measurement multiplies matrices of a size for GPUs
+        mock.patch.dict(machine._made, {(name, f"cuda{n}"): _CHOICE[name] for name in _CHOICE for n in ("", ":0")}),
         mock.patch.object(torch.cuda, "is_available", lambda: True),
         mock.patch.object(torch.cuda, "device_count", lambda: 1),
         mock.patch.object(torch.cuda, "get_device_name", lambda device=None: "pretended device"),

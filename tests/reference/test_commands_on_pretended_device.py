@@ -64,7 +64,7 @@ def test_a_text_is_translated_and_evaluated_on_the_device(checkpoint, log, capsy
         expected = on_cpu.translate(lines, beam=beam, extra_length=3)
         log.clear()
         assert on_device.translate(lines, beam=beam, extra_length=3) == expected
-        assert log.count("copy") == 0
+        assert log.count("copy") <= 1  # the limits of the lines, once a batch
     assert on_device.attention(lines[0], "Ho chiuso.").cross.cpu().isfinite().all()
     capsys.readouterr()
     assert main(["evaluate", "--device", "cuda", "--checkpoint", str(checkpoint), "--beam", "2"]) == 0
