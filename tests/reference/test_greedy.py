@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel, random_script, says
 
+from transformer_ref.decoding.arguments import kept_rows
 from transformer_ref.decoding.greedy import greedy_decode
 
 either_way = pytest.mark.parametrize("use_cache", [True, False])
@@ -65,6 +66,13 @@ def test_the_law_of_the_cache_is_tried_on_rows_that_end_at_different_steps():
     decoded = [greedy_decode(model, draw_ids(seed, 9, 6), max_length=12) for seed, model in enumerate(models)]
     lengths = [set((ids != 0).sum(dim=1).tolist()) for ids in decoded]
     assert max(len(of_one_batch) for of_one_batch in lengths) > 2
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_rows_that_go_on_are_kept_once_and_move_only_into_places_of_finished_ones(goes_on):
+    rows = kept_rows(torch.tensor(goes_on, dtype=torch.bool)).tolist()
+    assert sorted(rows) == [row for row, open_ in enumerate(goes_on) if open_]
+    assert all(row == place if goes_on[place] else row >= len(rows) for place, row in enumerate(rows))
 
 
 def test_finished_rows_are_not_computed_any_more():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from transformer_ref.config import LARGEST_EXPONENT
@@ -38,3 +39,19 @@ def expect_length_exponent(length_exponent: float) -> None:
     """Return nothing for an exponent that ranks hypotheses; raise ValueError for NaN and what is out of range."""
     if not 0 <= length_exponent <= LARGEST_EXPONENT:
         raise ValueError(f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, got {length_exponent:g}")
+
+
+def kept_rows(goes_on: Tensor) -> Tensor:
+    """Return which rows of a batch go on, in an order that moves few of them: (rows that go on,).
+
+    goes_on: (batch,), boolean. Rows from the end take the places of the rows that are finished; all others stay where
+    they are.
+    """
+    ascending = goes_on.nonzero().squeeze(1)  # waits for a GPU
+    count = len(ascending)
+    if count == 0:
+        return ascending
+    stays = goes_on[:count]
+    hole = (~stays).cumsum(0)  # (count,), of a finished row: the how many-th it is
+    from_the_end = ascending[(count - hole[-1] + hole - 1).clamp(0, count - 1)]
+    return torch.arange(count, device=goes_on.device).where(stays, from_the_end)

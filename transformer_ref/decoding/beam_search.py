@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready, length_limits
+from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready, kept_rows, length_limits
 from transformer_ref.model.transformer import Transformer
 
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
@@ -33,9 +34,9 @@ class Beams(NamedTuple):
     sentence: Tensor  # (open,), the sentence's row in the batch
     limit: Tensor  # (open,), the most tokens that the sentence's hypotheses may have
     missing: Tensor  # (open,), how many finished hypotheses the sentence still waits for
-    ids: Tensor  # (open, beam, length)
+    ids: Tensor  # (open, beam, length); at first one hypothesis, (open, 1, 1)
     log_probability: Tensor  # (open, beam); minus infinity at a place without a hypothesis
-    lineage: Tensor  # (open, beam, length * beam), which tokens of the sentence's hypotheses, ever, are its own
+    lineage: Tensor  # (open, beam, 1 + (length - 1) * beam), which tokens of all hypotheses so far are its own
 
 
 @torch.inference_mode()
@@ -70,14 +71,15 @@ def beam_search(
     cache = model.new_cache()
     for length in range(1, max(limits, default=0) + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
-        hidden = model.decode(
-            beams.ids[:, :, -1], encoded, cache, mask=beams.lineage[:, None], positions=[length - 1] * beam
-        ).hidden  # (open, beam, d_model)
-        log_probability, parent, token = _best_continuations(beams, model.logits(hidden), model.config.pad, top_k)
+        newest = beams.ids[:, :, -1]  # (open, hypotheses)
+        positions = [length - 1] * newest.shape[1]
+        hidden = model.decode(newest, encoded, cache, mask=beams.lineage[:, None], positions=positions).hidden
+        logits = model.logits(hidden)  # (open, hypotheses, vocabulary)
+        log_probability, parent, token = _best_continuations(beams, logits, beam, model.config.pad, top_k)
         ends = token == eos  # (open, up to 2 * beam)
         finished = (ends & log_probability.isfinite())[:, :beam]
         found.add(beams, log_probability[:, :beam], parent[:, :beam], finished, eos)
-        beams = _grown(beams, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
+        beams = _grown(beams, beam, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
         goes_on = (beams.missing > 0) & beams.log_probability[:, 0].isfinite()  # (open,)
         if length in limits:  # some sentences may not grow any longer
             at_limit = beams.limit == length
@@ -85,7 +87,7 @@ def beam_search(
             each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
             found.add(beams, beams.log_probability, each, cut)
             goes_on = goes_on & ~at_limit
-        still_open = goes_on.nonzero().squeeze(1)  # the only line of the loop that waits for a GPU
+        still_open = kept_rows(goes_on)  # the only line of the loop that waits for a GPU
         if len(still_open) < len(beams.sentence):
             beams, encoded = Beams(*(tensor[still_open] for tensor in beams)), encoded.select(still_open)
             cache.select(still_open)
@@ -146,26 +148,26 @@ class Found:
 
 
 def _first_beams(source_ids: Tensor, limits: list[int], beam: int, bos: int) -> Beams:
-    """Return bos as every hypothesis; only the first one counts, or all would grow alike."""
+    """Return bos as the only hypothesis of each sentence; the first step finds `beam` of its continuations."""
     batch, device = source_ids.shape[0], source_ids.device
-    log_probability = torch.full((batch, beam), -torch.inf, device=device)
-    log_probability[:, 0] = 0.0
     return Beams(
         sentence=torch.arange(batch, device=device),
         limit=torch.tensor(limits, device=device),
         missing=source_ids.new_full((batch,), beam),
-        ids=source_ids.new_full((batch, beam, 1), bos),
-        log_probability=log_probability,
-        lineage=torch.eye(beam, dtype=torch.bool, device=device).repeat(batch, 1, 1),
+        ids=source_ids.new_full((batch, 1, 1), bos),
+        log_probability=torch.zeros(batch, 1, device=device),
+        lineage=torch.ones(batch, 1, 1, dtype=torch.bool, device=device),
     )
 
 
-def _best_continuations(beams: Beams, logits: Tensor, pad: int, top_k: TopK) -> tuple[Tensor, Tensor, Tensor]:
+def _best_continuations(
+    beams: Beams, logits: Tensor, beam: int, pad: int, top_k: TopK
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
 
-    logits: (open, beam, vocabulary). Returns (open, up to 2 * beam) each: of so many, `beam` go on if `beam` end.
+    logits: (open, hypotheses, vocabulary). Returns (open, beam to 2 * beam) each: of 2 * beam, `beam` go on if `beam`
+    end. If a sentence has fewer than `beam` continuations, the rest has log p minus infinity.
     """
-    beam = logits.shape[1]
     precise = torch.promote_types(logits.dtype, torch.float32)
     log_p = logits.log_softmax(dim=-1, dtype=precise)  # (open, beam, vocabulary)
     log_p[..., pad] = -torch.inf  # padding is no word
@@ -173,12 +175,17 @@ def _best_continuations(beams: Beams, logits: Tensor, pad: int, top_k: TopK) -> 
     added, tokens = top_k(log_p, min(beam + 1, logits.shape[-1]))
     candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))
     best, choice = candidates.topk(min(2 * beam, candidates.shape[1]), dim=-1)
-    return best, choice // added.shape[-1], tokens.flatten(1).gather(1, choice)
+    parent, token = choice // added.shape[-1], tokens.flatten(1).gather(1, choice)
+    lacking = beam - best.shape[1]
+    if lacking > 0:  # at the first step, if the vocabulary is smaller than the beam
+        best = F.pad(best, (0, lacking), value=-torch.inf)
+        parent, token = F.pad(parent, (0, lacking)), F.pad(token, (0, lacking))
+    return best, parent, token
 
 
-def _grown(beams: Beams, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor) -> Beams:
+def _grown(beams: Beams, beam: int, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor) -> Beams:
     """Return the beams a token longer: the best `beam` continuations, where a sentence has so many."""
-    count, beam = beams.log_probability.shape
+    count = len(beams.ids)
     best, choice = log_probability.topk(beam, dim=-1)  # (open, beam)
     parent, token = parent.gather(1, choice), token.gather(1, choice)
     row = torch.arange(count, device=best.device)[:, None]  # (open, 1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready, length_limits
+from transformer_ref.decoding.arguments import expect_ready, kept_rows, length_limits
 from transformer_ref.model.transformer import Transformer
 
 
@@ -36,7 +36,7 @@ def greedy_decode(
         logits[:, config.pad] = -torch.inf  # padding is no word
         chosen = logits.max(dim=-1).indices  # (open,); in bf16, four times as fast as argmax
         target[open_rows, step] = chosen
-        unfinished = ((chosen != config.eos) & (limit > step)).nonzero().squeeze(1)
+        unfinished = kept_rows((chosen != config.eos) & (limit > step))
         if len(unfinished) == 0:
             return target[:, : step + 1]
         if len(unfinished) < len(open_rows):
