@@ -1,7 +1,8 @@
 """The door to `fast/`: its parts where that folder is there, else the readable ones, which compute the same.
 
-accelerate(model) -> the model; TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, count);
-freed_memory_kept(), a context; measure_machine(device) -> what is chosen for this machine.
+accelerate(model) -> the model; for_inference(model, int8=False) -> what decodes as the model does;
+TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, count); freed_memory_kept(), a context;
+measure_machine(device) -> what is chosen for this machine.
 """
 
 import torch
@@ -12,6 +13,7 @@ from transformer_ref.training.loss import MeanLoss
 try:
     from transformer_ref.fast.accelerate import accelerate
     from transformer_ref.fast.attention import attention_kernel
+    from transformer_ref.fast.inference import for_inference
     from transformer_ref.fast.loss import PackedLoss as TrainingLoss
     from transformer_ref.fast.memory import freed_memory_kept
     from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
@@ -29,6 +31,11 @@ except ModuleNotFoundError as missing:
     attention_kernel = top_k_length = None
 
     def accelerate(model):
+        return model
+
+    def for_inference(model, int8: bool = False):
+        if int8:
+            raise ValueError("precision: expected the folder transformer_ref/fast for int8, got none; fp32 needs none")
         return model
 
 

@@ -27,6 +27,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what can be chosen, and from what; fro
     "muon": ("fp32", "bf16"),
     "attention": ("kernel", "products"),
     "top_k": (),
+    "int8": ("fbgemm", "onednn", "qnnpack"),
     "threads": (),
 }
 SENTENCES = {
@@ -34,6 +35,7 @@ SENTENCES = {
     "muon": "Muon's matrix products: {}",
     "attention": "attention in bf16: {}",
     "top_k": "top k in pieces: from {} tokens on",
+    "int8": "products in int8: {}",
     "threads": "threads: {}",
 }
 SET_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -41,7 +41,7 @@ class KeyValueCache:
         """
         end = self.length + new.key.shape[2]
         if self._room is None:
-            self._room = KeysAndValues(*(each.to(_kept_as(each)).contiguous() for each in new))
+            self._room = KeysAndValues(*(each.to(kept_dtype(each)).contiguous() for each in new))
         elif len(new.key) != len(self._room.key):
             raise ValueError(f"cache: expected a batch of {len(self._room.key)} rows, got {len(new.key)}")
         else:
@@ -61,7 +61,8 @@ class KeyValueCache:
             self._room = KeysAndValues(*(each.index_select(0, rows) for each in self._room))
 
 
-def _kept_as(new: Tensor) -> torch.dtype:
+def kept_dtype(new: Tensor) -> torch.dtype:
+    """Return the dtype in which a cache keeps new keys or values."""
     return torch.float32 if new.dtype == torch.bfloat16 and new.device.type == "cpu" else new.dtype
 
 
