@@ -21,7 +21,7 @@ from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.faster import accelerate, freed_memory_kept, top_k
+from transformer_ref.faster import accelerate, for_inference, freed_memory_kept, top_k
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.model.transformer import Transformer
@@ -34,8 +34,9 @@ Ids = list[list[int]]
 
 # how our model is prepared for each precision in which we decode
 OUR_PRECISIONS: dict[str, Callable[[Transformer], Transformer]] = {
-    "fp32": lambda model: model,
-    "bf16": lambda model: copy.deepcopy(model).to(torch.bfloat16),
+    "fp32": for_inference,
+    "bf16": lambda model: for_inference(copy.deepcopy(model).to(torch.bfloat16)),
+    "int8": lambda model: for_inference(model, int8=True),
 }
 
 
@@ -108,7 +109,8 @@ def _contender(decoder: Decoder, batches: Sequence[SentenceBatch]) -> Contender:
 def decoders(model: Transformer, beam: int, folder: Path, precisions: Sequence[str]) -> list[Decoder]:
     """Return us in each precision, and every peer that is installed."""
     device = model.output.weight.device.type
-    found = [_ours(model, beam, each) for each in OUR_PRECISIONS if each in precisions or each == "int8"]
+    of_ours = [*precisions, "int8"] if device == "cpu" else precisions
+    found = [_ours(model, beam, each) for each in OUR_PRECISIONS if each in of_ours]
     if find_spec("transformers"):
         save_marian(model, folder / "marian")
         found += [_marian(model, beam, folder / "marian", each) for each in precisions]
