@@ -24,7 +24,7 @@ from transformer_ref.config import DecodingConfig
 from transformer_ref.data.grammar import build_corpus
 from transformer_ref.data.parallel_text import Parallel, ParallelFiles
 from transformer_ref.data.prepared import Store
-from transformer_ref.device import choose_device, choose_precision
+from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
 from transformer_ref.faster import freed_memory_kept, measure_machine
 from transformer_ref.faults.of_own_code import remarks
@@ -279,7 +279,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
-        f"length exponent {options.length_exponent:g}"
+        f"length exponent {options.length_exponent:g}, {translator.precision}"
     )
     for line in _whose(notes):
         print(line)
@@ -292,6 +292,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     tokenize, note = (options.tokenize, None) if options.tokenize else tokenize_of(notes["target"])
     if note:
         _say(note)
+    if translator.precision == "int8":
+        _compare_with_fp32(translator, lines, translations, options, tokenize)
     scores = {}
     for name, result in (
         ("BLEU", bleu(translations, lines.target, tokenize)),
@@ -299,8 +301,24 @@ def run_evaluate(options: argparse.Namespace) -> None:
     ):
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
         scores[name] = result
-    if add_scores(options.checkpoint, options.split, options.beam, scores):
+    if add_scores(options.checkpoint, options.split, options.beam, scores, translator.precision):
         print(f"added to {options.checkpoint / PAGE_FILE}")
+
+
+def _compare_with_fp32(
+    translator: Translator,
+    lines: Parallel,
+    translations: Sequence[str],
+    options: argparse.Namespace,
+    tokenize: str,
+) -> None:
+    """Print what int8 costs: how many translations are those of fp32, and the scores of fp32."""
+    precise = Translator(translator.model, translator.source_tokenizer, translator.target_tokenizer)
+    expected = precise.translate(lines.source, beam=options.beam, length_exponent=options.length_exponent)
+    print(
+        f"same as fp32  {exact_match(translations, expected):7.2%}  (fp32: exact match "
+        f"{exact_match(expected, lines.target):.2%}, BLEU {bleu(expected, lines.target, tokenize).score:.2f})"
+    )
 
 
 def run_export(options: argparse.Namespace) -> None:
@@ -366,8 +384,8 @@ def _translator(options: argparse.Namespace) -> tuple[Translator, dict[str, str]
     device = choose_device(options.device)
     code = OwnCode.read(options.model) if options.model else None
     checkpoint = open_model(options.checkpoint, device, code, options.run_its_code)
-    checkpoint.model.to(choose_precision(options.precision, device))
-    return Translator(checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer), checkpoint.notes
+    tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    return Translator(checkpoint.model, *tokenizers, options.precision), checkpoint.notes
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from transformer_ref.benchmark.result import CONFIGS, WORKS
-from transformer_ref.config import PRECISIONS, SCHEDULES, DecodingConfig
+from transformer_ref.config import DECODING_PRECISIONS, PRECISIONS, SCHEDULES, DecodingConfig
 from transformer_ref.evaluation import TOKENIZE
 from transformer_ref.training.recipes import RECIPES, SIZES
 from transformer_ref.validation_bleu import LINES
@@ -31,7 +31,8 @@ EXAMPLES = {
   tail -f chat.txt | python -m transformer_ref translate      answers each line when it arrives""",
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
-  python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco""",
+  python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco
+  python -m transformer_ref evaluate --precision int8         and how many translations are those of fp32""",
     "export": """examples:
   python -m transformer_ref export --format page build/translator -o translator.html
   python -m transformer_ref export --format onnx --output build/onnx
@@ -292,9 +293,11 @@ def _add_decoding(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--precision",
-        choices=PRECISIONS,
+        choices=DECODING_PRECISIONS,
         default="fp32",
-        help="bf16 is faster on some machines and a little coarser (default: fp32)",
+        help="bf16 is faster on some machines and a little coarser; auto: bf16 where it is faster; int8 is faster on "
+        "most CPUs and coarser still: `evaluate --precision int8` compares its translations with those of fp32 "
+        "(default: fp32)",
     )
 
 

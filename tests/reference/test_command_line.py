@@ -9,7 +9,6 @@ import sys
 import tempfile
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
@@ -194,7 +193,7 @@ def test_translate_writes_one_line_a_sentence(checkpoint, capsys):
     assert len(capsys.readouterr().out.split("\n")) == 3
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "auto"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "auto", "int8"])
 def test_translate_computes_in_the_precision_asked_for(precision, checkpoint, capsys, monkeypatch):
     import transformer_ref.__main__ as command_line
 
@@ -202,11 +201,11 @@ def test_translate_computes_in_the_precision_asked_for(precision, checkpoint, ca
     monkeypatch.setattr(
         command_line.Translator,
         "translate",
-        lambda self, *rest, **named: (seen.append(self.model.output.weight.dtype), translate(self, *rest, **named))[1],
+        lambda self, *rest, **named: (seen.append(self.precision), translate(self, *rest, **named))[1],
     )
     assert main(["translate", "--checkpoint", str(checkpoint), "--precision", precision, "She went."]) == 0
-    wanted = {"fp32": [torch.float32], "bf16": [torch.bfloat16], "auto": [torch.float32, torch.bfloat16]}
-    assert seen[0] in wanted[precision] and len(capsys.readouterr().out.split("\n")) == 2
+    assert seen[0] in ({"fp32", "bf16"} if precision == "auto" else {precision})
+    assert len(capsys.readouterr().out.split("\n")) == 2
 
 
 def test_translate_reads_past_a_byte_order_mark(checkpoint, capsys, monkeypatch):
@@ -360,8 +359,29 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--split", "held_out", "--beam", "1"]) == 0
     shown = capsys.readouterr().out
-    for words in ("8 sentences", "exact match", "right sense", "four words", "tok:13a", "chrF"):
+    for words in ("8 sentences", "exponent 1, fp32", "exact match", "right sense", "four words", "tok:13a", "chrF"):
         assert words in shown
+    assert "same as fp32" not in shown
+
+
+def test_evaluate_in_int8_says_what_int8_costs(checkpoint, capsys, monkeypatch):
+    import transformer_ref.__main__ as command_line
+
+    monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
+    arguments = ["--checkpoint", str(checkpoint), "--split", "held_out", "--beam", "1", "--precision", "int8"]
+    assert main(["evaluate", *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "exponent 1, int8" in shown
+    (compared,) = re.findall(r"same as fp32 +([\d.]+)%  \(fp32: exact match [\d.]+%, BLEU [\d.]+\)", shown)
+    assert 0 <= float(compared) <= 100
+
+
+def test_int8_of_a_learner_s_model_is_one_line_and_status_two(checkpoint, capsys, monkeypatch):
+    monkeypatch.setattr("transformer_ref.fast.inference._first_unknown_part", lambda model: "OwnTransformer")
+    assert main(["translate", "--checkpoint", str(checkpoint), "--precision", "int8", "She went."]) == 2
+    assert capsys.readouterr().err == (
+        "transformer_ref: precision: expected a model of the package's own parts for int8, got OwnTransformer\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,12 @@ def write_run_card(folder: Path, card: Mapping[str, Any], curves: str) -> None:
     _write(folder / PAGE_FILE, page(card))
 
 
-def add_scores(folder: Path, split: str, beam: int, scores: Mapping[str, tuple[float, str]]) -> bool:
+def add_scores(
+    folder: Path, split: str, beam: int, scores: Mapping[str, tuple[float, str]], precision: str = "fp32"
+) -> bool:
     """Add a split's scores, each with its signature, to the card in the folder; return whether there is one.
 
+    precision: what the translations were computed in. New scores replace those of the same split, beam and precision.
     Raises ValueError for a file of that name that is no card.
     """
     path = folder / CARD_FILE
@@ -74,14 +77,19 @@ def add_scores(folder: Path, split: str, beam: int, scores: Mapping[str, tuple[f
         return False
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
-        kept = [each for each in card["scores"] if (each["split"], each["beam"]) != (split, beam)]
+        kept = [each for each in card["scores"] if _how(each) != (split, beam, precision)]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"card: expected a run's card to add scores to, got {path} ({error!r})") from error
     named = {name: {"score": round(score, 2), "signature": signature} for name, (score, signature) in scores.items()}
-    card["scores"] = [*kept, {"split": split, "beam": beam, **named}]
+    card["scores"] = [*kept, {"split": split, "beam": beam, "precision": precision, **named}]
     _write(path, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
     _write(folder / PAGE_FILE, page(card))
     return True
+
+
+def _how(entry: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return a score's split, beam and precision."""
+    return entry["split"], entry["beam"], entry.get("precision", "fp32")
 
 
 def page(card: Mapping[str, Any]) -> str:
@@ -111,12 +119,12 @@ def page(card: Mapping[str, Any]) -> str:
         ),
     ]
     if card["scores"]:
-        lines += ["| split | beam | metric | score | signature |", "|---|---|---|---|---|"]
+        lines += ["| split | beam | precision | metric | score | signature |", "|---|---|---|---|---|---|"]
         lines += [
-            f"| {entry['split']} | {entry['beam']} | {name} | {value['score']} | `{value['signature']}` |"
+            f"| {' | '.join(map(str, _how(entry)))} | {name} | {value['score']} | `{value['signature']}` |"
             for entry in card["scores"]
             for name, value in entry.items()
-            if name not in ("split", "beam")
+            if name not in ("split", "beam", "precision")
         ]
         lines.append("")
     lines += ["| data | pairs | left out: empty, too long | SHA-256 |", "|---|---|---|---|"]
