@@ -5,6 +5,8 @@ TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, cou
 measure_machine(device) -> what is chosen for this machine.
 """
 
+from typing import Any
+
 import torch
 
 from transformer_ref.machine import Choice, faster_muon_precision, faster_precision
@@ -33,7 +35,7 @@ except ModuleNotFoundError as missing:
     def accelerate(model):
         return model
 
-    def for_inference(model, int8: bool = False):
+    def for_inference(model: Any, int8: bool = False) -> Any:
         if int8:
             raise ValueError("precision: expected the folder transformer_ref/fast for int8, got none; fp32 needs none")
         return model

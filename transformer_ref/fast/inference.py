@@ -9,7 +9,7 @@ decoded together.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -43,7 +43,7 @@ MORE_STEPS = 16  # that the cache makes memory for at a time
 Product = Callable[[Tensor], Tensor]  # (..., in) -> (..., out)
 
 
-def for_inference(model, int8: bool = False):
+def for_inference(model: Any, int8: bool = False) -> Any:
     """Return what decodes as the model does, only faster: an `InferenceTransformer`, or the model itself.
 
     model: in evaluation mode; int8: multiply 8-bit integers, on a CPU. Without int8 a model on a GPU, in training mode
@@ -206,7 +206,7 @@ class InferenceTransformer:
 class _InferenceLayer:
     """The products of an encoder or a decoder layer. In a decoder layer, queries are scaled by their weights."""
 
-    def __init__(self, layer: nn.Module, linear: Callable[..., Product]) -> None:
+    def __init__(self, layer: Any, linear: Callable[..., Product]) -> None:
         attention, self.is_decoder = layer.self_attention, isinstance(layer, DecoderLayer)
         self.heads = attention.heads
         scale = (attention.project_query.out_features / self.heads) ** -0.5 if self.is_decoder else 1.0
