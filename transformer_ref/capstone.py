@@ -16,7 +16,7 @@ from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.data.grammar import Corpus, build_corpus
 from transformer_ref.data.sentences import Pair
-from transformer_ref.faster import TrainingLoss, accelerate
+from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import WordTokenizer
@@ -114,7 +114,8 @@ def train(
             say(f"step {progress.step:,} of {steps:,}  loss {sum(recent) / len(recent):.3f}")
 
     try:
-        fit(training, after)
+        with freed_memory_kept():
+            fit(training, after)
     finally:
         found.losses.extend(training.losses)
         model.eval()
