@@ -73,7 +73,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     "One of the hidden ones is square": ("row-normalize", any_of(lambda case: len({*shapes(case)[0]}) == 1)),
     "The check's numbers say where they were": ("swap-batch-time", first(place)),
     "The check uses numbers that say where they were": ("swap-batch-time", first(place)),
-    "The checks will hand you another vocabulary": ("encode-decode", any_of(lambda case: "I" not in case.arguments[1])),
+    "The checks will use a different vocabulary": ("encode-decode", any_of(lambda case: "I" not in case.arguments[1])),
     "in the checks 0 is a real word": (
         "pad-batch",
         any_of(lambda case: case.arguments[1] != 0 and any(0 in map(int, sentence) for sentence in case.arguments[0])),
