@@ -169,7 +169,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "online-softmax",
         any_of(lambda case: len(case.arguments[0]) == 24),
     ),
-    "The check hands you images that are higher than wide, and wider than high": (
+    "The check uses images that are taller than wide, and wider than tall": (
         "patchify",
         any_of(*(lambda case, way=way: way * (shapes(case)[0][-1] - shapes(case)[0][-2]) > 0 for way in (1, -1))),
     ),
