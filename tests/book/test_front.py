@@ -158,7 +158,7 @@ def test_the_map_says_what_each_chapter_says_of_itself(book):
 
 def test_the_landing_page_says_how_large_its_translator_is(book):
     record = json.loads((ROOT / "transformer_ref" / "recorded" / "live_model.json").read_text(encoding="utf-8"))
-    assert f"{record['weights']:,} numbers" in book.soup("index").select_one("article").get_text()
+    assert f"{record['weights']:,} parameters" in book.soup("index").select_one("article").get_text()
 
 
 # --- the reference pages
