@@ -220,7 +220,7 @@ def test_the_vector_of_a_place_is_the_same_in_a_longer_sentence():
 
 def test_the_page_of_the_book_says_how_many_keys_are_computed_and_names_the_version():
     page = (ROOT / "book" / "inventory.md").read_text(encoding="utf-8")
-    assert f"of {len(COMPUTED) + 2} questions a test" in page
+    assert f"For {len(COMPUTED) + 2} questions, a test" in page
     assert f"version {INVENTORY.version}" in page and INVENTORY.title in page
 
 
