@@ -200,17 +200,19 @@ def test_the_exchange_hands_out_collects_and_gives_feedback_back(walked, tmp_pat
     setting = f'c.Exchange.root = "{tmp_path / "exchange"}"\n'
     with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write(setting + "c.Intake.trust_timestamps = True\n")
-    (block,) = [block for block in BLOCKS if "exchange" in block.why_not and block.commands[0].startswith("nbgrader")]
-    release, collect, feedback = block.commands
+    walked_here = [
+        block for block in BLOCKS if "exchange" in block.why_not and block.commands[0].startswith("nbgrader")
+    ]
+    (release, collect, feedback), (fetch,) = [block.commands for block in walked_here]
     say(folder, release)
 
-    student = tmp_path / "student"
-    student.mkdir()
+    home = tmp_path / "student"
+    home.mkdir()
     cache = f'c.Exchange.cache = "{tmp_path / "cache"}"\n'
     course_id = 'c.CourseDirectory.course_id = "attention-by-hand"\n'
-    (student / "nbgrader_config.py").write_text(f"c = get_config()\n{setting}{cache}{course_id}", encoding="utf-8")
-    say(student, f"nbgrader fetch_assignment {ASSIGNMENT.id}")
-    say(student, f"nbgrader submit {ASSIGNMENT.id}")
+    (home / "nbgrader_config.py").write_text(f"c = get_config()\n{setting}{cache}{course_id}", encoding="utf-8")
+    say(home, f"nbgrader fetch_assignment {ASSIGNMENT.id}")
+    say(home, f"nbgrader submit {ASSIGNMENT.id}")
 
     say(folder, collect)
     (collected,) = [path for path in (folder / "classroom" / "submitted").iterdir() if path.name not in ("501", "502")]
@@ -221,6 +223,8 @@ def test_the_exchange_hands_out_collects_and_gives_feedback_back(walked, tmp_pat
         shutil.rmtree(folder / "classroom" / "feedback" / student, ignore_errors=True)
     say(folder, feedback)
     assert list((tmp_path / "exchange").rglob("*.html"))
+    say(home, fetch)
+    assert list((home / ASSIGNMENT.id / "feedback").rglob(f"{ASSIGNMENT.notebook}.html"))
 
 
 def test_what_the_doctor_says_on_the_page_is_what_it_says_to_a_new_course(tmp_path):
@@ -231,8 +235,9 @@ def test_what_the_doctor_says_on_the_page_is_what_it_says_to_a_new_course(tmp_pa
             ROOT / "exercises" / assignment.id, tmp_path / "course" / "exercises" / assignment.id, dirs_exist_ok=True
         )
     (shown,) = [text for text in re.findall(r"```text\n(.*?)```", PAGES["index"], re.DOTALL) if "can grade" in text]
-    said = {finding.about: str(finding) for finding in doctor.examine(tmp_path / "course")}
+    found = list(doctor.examine(tmp_path / "course"))
+    said = {finding.about: str(finding) for finding in found}
     lines = [line for line in shown.splitlines() if line.startswith("✓ ")]
-    assert [line[2:].partition(":")[0] for line in lines] == list(said)
+    assert [line[2:].partition(":")[0] for line in lines] == [finding.about for finding in found]
     for about in ("exercises", "time limits", "secret", "gradebook", "points", "students", "due dates", "late work"):
         assert said[about] in lines
