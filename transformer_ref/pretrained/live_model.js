@@ -141,6 +141,11 @@
   const BLANK = /^[\p{Cc}\p{Cf}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\uffa0\ufe00-\ufe0f]*$/u;
   const readable = (text, normalization) => (BLANK.test(text) ? "" : normalization ? text.normalize(normalization) : text);
 
+  // A translation is one line, whatever the model writes.
+  const LINE_ENDS = "\\r\\n|[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]"; // as Python's splitlines has them
+  const LAST_END = new RegExp(`(?:${LINE_ENDS})$`, "u"), ANY_END = new RegExp(LINE_ENDS, "gu");
+  const oneLine = (text) => text.replace(LAST_END, "").replace(ANY_END, " ");
+
   // Words and marks; a joiner shows where a mark, or an elided word, touched its neighbor.
   const wordsOf = (text) => {
     const words = [];
@@ -392,7 +397,7 @@
       const byLayer = (looks) => looks[0].map((heads, layer) => heads.map((_, head) => looks.map((step) => step[layer][head])));
       const end = written.indexOf(eos);
       return {
-        translation: this.tokenizer.decode(end < 0 ? written : written.slice(0, end)), source: source.map(name), target: written.map(name), weights,
+        translation: oneLine(this.tokenizer.decode(end < 0 ? written : written.slice(0, end))), source: source.map(name), target: written.map(name), weights,
         likeliest: likeliest.map((best) => best.map(([id, share]) => [name(id), share])),
         meanLog: likeliest.reduce((sum, [[, share]]) => sum + Math.log(share) / written.length, 0),
         looks: { encoder: state.looked, decoder: byLayer(itself), cross: byLayer(across) },
