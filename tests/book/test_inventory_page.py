@@ -106,7 +106,9 @@ def test_a_reader_answers_twice_and_sees_which_beliefs_changed(book, visit, tmp_
     (record,), refused = beliefs.read_records([path])
     assert refused == [] and record.before["row-sums"] == "softmax over the queries"
     assert record.after["causal"] == "only the word itself" and record.after["row-sums"] == "right"
-    assert set(json.loads(path.read_text(encoding="utf-8"))) == {"inventory", "version", "before", "after"}
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert set(saved) == {"inventory", "version", "person", "before", "after"}
+    assert re.fullmatch("[0-9a-f]{32}", saved["person"])  # a random number, by which two files of one person are one
     assert visited.failures == []
 
 
