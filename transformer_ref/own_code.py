@@ -210,13 +210,14 @@ class OwnTransformer(nn.Module):
         """Return logits for the target's tokens; the arguments are those of `Transformer.decode`.
 
         A mask tells several hypotheses of one source apart, as beam search does: each is then read by itself.
+        positions: with a mask the position of each newest token, all alike.
         """
         so_far = target_ids if cache is None else cache.append(target_ids)  # (batch, so far)
         if mask is None:
             return OwnDecoded(self(encoded.ids, so_far)[:, -target_ids.shape[1] :])
         batch, beam = target_ids.shape
         theirs = mask[:, 0]  # (batch, beam, so far), True at a hypothesis's own tokens
-        length = so_far.shape[1] // beam  # of every prefix; an index by the mask would wait for a GPU
+        length = positions[0] + 1  # of every prefix; an index by the mask would wait for a GPU
         order = theirs.byte().argsort(dim=-1, descending=True, stable=True)[..., :length]  # (batch, beam, length)
         prefixes = so_far[:, None].expand_as(theirs).gather(-1, order).view(batch * beam, length)
         logits = self(encoded.ids.repeat_interleave(beam, dim=0), prefixes)[:, -1]  # (batch * beam, vocabulary)

@@ -191,8 +191,9 @@ def model() -> Transformer:
 
 
 def test_a_mask_made_without_its_device_is_found(log, monkeypatch):
-    right, given = transformer_module.causal_mask, batch()
-    monkeypatch.setattr(transformer_module, "causal_mask", lambda length, offset, device: right(length, offset))
+    given = batch()  # and a mask without `is_causal`: one that has it is described to the kernel, and never read
+    on_cpu = lambda length, offset, device: torch.ones(length, offset + length, dtype=torch.bool).tril(offset)  # noqa: E731
+    monkeypatch.setattr(transformer_module, "causal_mask", on_cpu)
     with pytest.raises(RuntimeError, match=rf"{CPU_MEETS_DEVICE}: .* in model.attention\.py:"):
         model()(given.source.to("cuda"), given.target_input.to("cuda"))
 
