@@ -30,7 +30,7 @@ from autograder.judging.judge import Hearing, draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
 from autograder.judging.record import add_to_log, as_record
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.verdict import Verdict, not_checked
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
@@ -236,10 +236,10 @@ class _Graded:
                     self._log.warning(
                         "%s: no explanation. The points stand.\n%s", exercise.id, verdict.failed_explanation
                     )
-                return verdict, render(verdict)
+                return verdict, as_text(verdict)
         if exercise.id in self._broken:
             verdict = not_checked(exercise, self._broken[exercise.id], excused=True)
-        return verdict, render(verdict)
+        return verdict, as_text(verdict)
 
     def _lost(self, ended: Ended, exercise: Exercise | None) -> None:
         """Note that a process has ended, in a cell or in the check of an exercise."""

@@ -56,7 +56,7 @@ def _report(verdict: Verdict, parts: list[Part]) -> list[Part]:
     return parts + _hidden(verdict)
 
 
-def render(verdict: Verdict) -> str:
+def as_text(verdict: Verdict) -> str:
     """The report as plain text."""
     return layout.as_text(report(verdict))
 

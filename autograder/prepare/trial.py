@@ -16,7 +16,7 @@ from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemotePeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.verdict import Verdict, not_checked
 from autograder.judging.words import explanation
 from autograder.sandbox import backends, runner
@@ -46,7 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.json:
             print(json.dumps(_as_json(file, judged), ensure_ascii=False), flush=True)
         else:
-            print(f"{file}\n{render(judged)}\n", flush=True)
+            print(f"{file}\n{as_text(judged)}\n", flush=True)
     return 0
 
 

@@ -240,7 +240,7 @@ def page(beliefs: Beliefs) -> str:
     """The class's answers as one HTML page, what most believe wrongly first."""
     when = "after" if beliefs.twice else "before"
     ordered = sorted(beliefs.asked, key=lambda asked: asked.count(RIGHT, when))
-    return pages.render("beliefs.html.j2", beliefs=beliefs, asked=ordered, inventory=inventory.read(), when=when)
+    return pages.page("beliefs.html.j2", beliefs=beliefs, asked=ordered, inventory=inventory.read(), when=when)
 
 
 def summary(beliefs: Beliefs) -> list[str]:

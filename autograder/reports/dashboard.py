@@ -105,7 +105,7 @@ def page(graded_class: Class, book: str, believed: Beliefs | None = None) -> str
     assignment = graded_class.assignment
     scores = [graded.score for graded in graded_class.graded]
     topics = [_topic(exercise, graded_class, book) for exercise in assignment.exercises]
-    return pages.render(
+    return pages.page(
         "dashboard.html.j2",
         title=pages.title(assignment.id, assignment.notebook),
         possible=graded_class.possible,

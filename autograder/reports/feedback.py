@@ -45,7 +45,7 @@ class FeedbackPage(Exporter):
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
         page = told(nb, resources["nbgrader"], book_address(self.book), course_time.zone_of(self.config))
-        return pages.render("feedback.html.j2", **vars(page)), resources
+        return pages.page("feedback.html.j2", **vars(page)), resources
 
 
 def address_of_book(root: Path) -> str:

@@ -104,7 +104,7 @@ def pairs(works: Mapping[str, Work], known: Sequence[str], share: float = SHARE)
 def page(assignment: Assignment, works: Mapping[str, Work], found: Sequence[Pair], share: float) -> str:
     """The report as one file that asks nothing of the network."""
     names = {exercise.id: f"{exercise.number} {exercise.names[0]}" for exercise in assignment.exercises}
-    return pages.render(
+    return pages.page(
         "similar.html.j2",
         title=pages.title(assignment.id, assignment.notebook),
         compared=len(works),

@@ -13,7 +13,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from transformer_ref.data.grammar import build_corpus
 
 CHAPTER = "00_start_here"
@@ -74,7 +74,7 @@ def test_the_number_of_known_mistakes_is_the_one_the_page_names(book):
 def test_the_reports_on_the_page_are_what_the_check_prints_today(book, name):
     source = f"def row_normalize(x):\n    return {BROKEN[name]}\n"
     key = draw_key(b"numbers for this page", CHAPTER, "row-normalize", [source])
-    report = render(
+    report = as_text(
         judge_and_explain(catalogue.find("row-normalize"), LocalPeer(namespace_of(source)), key, disclosed=True)
     )
     printed = [node.get_text() for node in book.soup(CHAPTER).select(".cell_output pre")]

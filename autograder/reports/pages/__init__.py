@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
 
 
-def render(template: str, **values: object) -> str:
+def page(template: str, **values: object) -> str:
     """The page that a template of this folder makes of the values; every text among them is escaped."""
     return _environment().get_template(template).render(values, style=Markup(_style()))
 

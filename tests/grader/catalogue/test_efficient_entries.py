@@ -12,7 +12,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 PHI = "    Q, K = F.elu(Q) + 1, F.elu(K) + 1\n"
@@ -46,7 +46,7 @@ def verdict_on(exercise_id: str, source: str):
 def report_on(exercise_id: str, source: str) -> str:
     """What a learner's own check says, without the hidden ones."""
     return " ".join(
-        render(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split()
+        as_text(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split()
     )
 
 
@@ -55,7 +55,7 @@ def test_what_goes_through_all_pairs_is_right_in_numbers_and_found(spelling):
     verdict = verdict_on("linear-attention", linear(SQUARE[spelling]))
     failed = {outcome.probe.name for outcome in verdict.outcomes if not outcome.passed}
     assert failed == {"400 words", "400 words, causal", "a longer text", "a longer text, causal"}
-    assert "every pair of words is gone through" in " ".join(render(verdict).split())
+    assert "every pair of words is gone through" in " ".join(as_text(verdict).split())
 
 
 def test_sums_begun_anew_for_each_word_are_found_where_it_is_causal():

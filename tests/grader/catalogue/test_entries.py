@@ -19,7 +19,7 @@ from autograder.judging.judge import draw_key
 from autograder.judging.layout import WIDTH
 from autograder.judging.observe import LocalPeer, PeerGone, Subject
 from autograder.judging.question import question, question_of, seed_of
-from autograder.judging.report import UNWRITTEN, render
+from autograder.judging.report import UNWRITTEN, as_text
 from autograder.reports import reteach
 from autograder.sandbox import visible as in_sandbox
 
@@ -47,7 +47,7 @@ def equal(one, other):
 def verdict_on(exercise, source, key=KEYS[0]):
     verdict = judge_and_explain(exercise, LocalPeer(namespace_of(source)), key)
     assert not verdict.failed_explanation
-    assert UNWRITTEN not in render(verdict)
+    assert UNWRITTEN not in as_text(verdict)
     return verdict
 
 
@@ -144,9 +144,9 @@ def test_every_misconception_has_a_card_that_shows_it(exercise):
 def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
     code = r"\btorch\.(softmax|matmul|bmm|einsum)\(|\.transpose\(|\.permute\("
     verdicts = verdicts_on_mistakes(exercise.id)  # a notebook lays out what it says of visible probes alone itself
-    whole = {known: render(verdict) for known, verdict in verdicts if verdict.whole}
+    whole = {known: as_text(verdict) for known, verdict in verdicts if verdict.whole}
     assert [known.name for known, report in whole.items() if max(map(len, report.splitlines())) > WIDTH] == []
-    reports = {known: render(verdict) for known, verdict in verdicts}
+    reports = {known: as_text(verdict) for known, verdict in verdicts}
     assert [known.name for known in reports if re.search(code, known.message)] == []
     assert [known.name for known, report in reports.items() if known.message not in " ".join(report.split())] == []
 

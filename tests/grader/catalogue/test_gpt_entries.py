@@ -15,7 +15,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.prepare.sample_class import ROOT
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -26,7 +26,7 @@ def verdict(exercise_id, source):
 
 
 def said(exercise_id, source):
-    return " ".join(render(verdict(exercise_id, source)).split())
+    return " ".join(as_text(verdict(exercise_id, source)).split())
 
 
 def generator(seed=0):

@@ -13,7 +13,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.prepare.sample_class import ROOT
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -21,7 +21,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 def report_on(exercise_id, source):
     return " ".join(
-        render(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split()
+        as_text(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split()
     )
 
 
@@ -70,7 +70,7 @@ def test_a_library_that_does_the_exercise_earns_nothing():
         ),
         KEY,
     )
-    assert verdict.points == 0 and "sacrebleu does the whole exercise" in " ".join(render(verdict).split())
+    assert verdict.points == 0 and "sacrebleu does the whole exercise" in " ".join(as_text(verdict).split())
 
 
 def test_a_beam_as_wide_as_all_sentences_finds_the_most_probable_of_all():

@@ -13,7 +13,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.prepare.sample_class import ROOT
 from transformer_ref.beyond import small_encoder
 
@@ -145,7 +145,7 @@ def test_a_generator_that_was_seeded_anew_is_told_of():
             inputs = torch.where(chosen & (fate >= 0.9), torch.randint(V, ids.shape, generator=g), inputs)
             return inputs, torch.where(chosen, ids, -100)
     """
-    report = " ".join(render(verdict_on("mlm-mask", seeded)).split())
+    report = " ".join(as_text(verdict_on("mlm-mask", seeded)).split())
     assert "was given another seed" in report
 
 
@@ -160,7 +160,7 @@ def test_an_answer_that_refuses_every_file_earns_nothing():
 
 def test_a_report_on_a_loader_that_stops_does_not_print_the_file():
     stopping = "def load_mapped(sd, model):\n    model.load_state_dict(sd)\n"
-    said = " ".join(render(verdict_on("load-mapped", stopping)).split())
+    said = " ".join(as_text(verdict_on("load-mapped", stopping)).split())
     assert "sd of 32 entries" in said and "tensor(" not in said
 
 

@@ -11,7 +11,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
@@ -60,7 +60,7 @@ def test_a_library_that_convolves_earns_nothing(spelling):
             return CALL, torch.zeros(kernel.shape[-1] ** 2, n, n)
     """).replace("CALL", spelling)
     verdict = judge_and_explain(catalogue.find("conv-as-attention"), LocalPeer(namespace_of(source)), KEY)
-    assert verdict.points == 0 and "conv2d does the whole exercise" in " ".join(render(verdict).split())
+    assert verdict.points == 0 and "conv2d does the whole exercise" in " ".join(as_text(verdict).split())
 
 
 def test_sizes_of_a_vit_are_told_apart_by_their_shapes():

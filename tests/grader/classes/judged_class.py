@@ -21,7 +21,7 @@ from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
 from autograder.judging.record import as_record
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.verdict import Verdict
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -86,7 +86,7 @@ def _write_notebook(folder: Path, work: Work, sources: Mapping[str, str], verdic
             score = new_output(
                 "execute_result", data={"text/plain": str(verdict.points)}, metadata={"judged": as_record(verdict)}
             )
-            cell.outputs = [new_output("stream", name="stdout", text=render(verdict) + "\n"), score]
+            cell.outputs = [new_output("stream", name="stdout", text=as_text(verdict) + "\n"), score]
             cell.metadata["execution"] = {
                 "iopub.execute_input": "2026-11-02T09:00:00.000000Z",
                 "shell.execute_reply": "2026-11-02T09:00:01.250000Z",

@@ -207,7 +207,7 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 results, assignment, points = pickle.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2], sys.argv[3:]
 
 class Pool:
-    def __init__(self, batch, size, nursery): pass
+    def __init__(self, batch, size, pool_server): pass
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def grade(self, submissions): return (results[each.student] for each in submissions)
@@ -397,7 +397,7 @@ def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(
     from autograder.grade import run
 
     class Failing:
-        def __init__(self, batch, size, nursery):
+        def __init__(self, batch, size, pool_server):
             pass
 
         def __enter__(self):

@@ -11,7 +11,7 @@ from autograder.judging.compare import difference, value_difference
 from autograder.judging.diagnose import diagnose
 from autograder.judging.layout import WIDTH
 from autograder.judging.observation import Observation, Outcome, Part
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import seen
 
@@ -98,9 +98,9 @@ def test_an_argument_that_was_written_into_is_noticed(before, after, same):
 
 
 def test_a_short_list_is_shown_whole_and_a_long_one_is_not():
-    short = render(Verdict(exercise(), True, (outcome(["lo", "w"], ["l", "ow"]),)))
+    short = as_text(Verdict(exercise(), True, (outcome(["lo", "w"], ["l", "ow"]),)))
     assert "should be ['lo', 'w']" in short and "yours is ['l', 'ow']" in short
-    long = render(Verdict(exercise(), True, (outcome(list(range(90)), [*range(89), 0]),)))
+    long = as_text(Verdict(exercise(), True, (outcome(list(range(90)), [*range(89), 0]),)))
     assert "at index 89: expected 89, got 0" in long
     assert max(map(len, long.splitlines())) <= WIDTH and len(long) < 700
 
@@ -109,7 +109,7 @@ def test_a_quiz_names_the_wrong_item_and_never_the_right_one():
     quiz = Probe("a quiz", lambda g: Case(()), hidden=False, quiz=True)
     shown = Observation({"one": (3, 2), "two": (77, 5)}), Observation({"one": (3, 2), "two": (5, 6)})
     parted = difference(*shown, quiz)
-    report = render(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *shown, parted),)))
+    report = as_text(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *shown, parted),)))
     assert (parted.where, parted.expected, parted.got) == ((Part("key", "two"),), (77, 5), (5, 6))
     assert "at key 'two': (5, 6) is not it" in report
     assert "(5, 6) is not it" in report and "77" not in report
@@ -120,7 +120,7 @@ def test_a_hidden_difference_in_a_list_shows_no_value():
     for expected, got in (([4, 77], [4, 5]), ([4, 77], [4]), ({"k77": 1}, {"k": 1}), ([("k77",)], ["k"])):
         shown = Observation(expected), Observation(got)
         one = Outcome(hidden, Case(()), None, *shown, difference(*shown, hidden))
-        report = " ".join(render(Verdict(exercise(), True, (one,))).split())
+        report = " ".join(as_text(Verdict(exercise(), True, (one,))).split())
         assert "77" not in report
         assert "came back" in report or "other keys" in report
 

@@ -7,7 +7,7 @@ from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.words import explanation
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -47,7 +47,7 @@ def test_a_changed_argument_is_said_first_and_by_its_name(kind):
     verdict = verdict_on(name, body)
     first = next(outcome for outcome in verdict.outcomes if not outcome.passed)
     assert first.difference.kind == "inputs"
-    assert f"{argument} was changed by your code" in " ".join(render(verdict).split())
+    assert f"{argument} was changed by your code" in " ".join(as_text(verdict).split())
 
 
 def test_a_right_answer_that_changes_its_argument_loses_what_asks_for_that_and_hears_which():
@@ -59,13 +59,13 @@ def test_a_right_answer_that_changes_its_argument_loses_what_asks_for_that_and_h
 
 def test_a_learners_own_check_says_what_a_hidden_one_will_find():
     body = "A = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)\n    K.data.zero_()\n    return A"
-    report = " ".join(render(verdict_on("attention-weights", body, None)).split())
+    report = " ".join(as_text(verdict_on("attention-weights", body, None)).split())
     assert "3 of 3" in report and "But K was changed by your code" in report
 
 
 def test_a_learners_own_check_says_nothing_where_nothing_changed():
     body = "return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)"
-    assert "changed" not in render(verdict_on("attention-weights", body, None))
+    assert "changed" not in as_text(verdict_on("attention-weights", body, None))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_learners_own_check_says_nothing_where_nothing_changed():
 def test_the_text_of_a_learners_own_exception_is_left_as_it_is(error):
     verdict = verdict_on("build-vocab", f"raise TypeError({error!r})")
     assert error in explanation(verdict)
-    assert error in " ".join(render(verdict).split())
+    assert error in " ".join(as_text(verdict).split())
 
 
 @pytest.mark.parametrize("made", ["to_sparse()", "to_mkldnn()"])

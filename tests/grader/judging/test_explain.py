@@ -57,7 +57,7 @@ def test_a_report_is_written_whatever_its_sentences_raise(part, monkeypatch):
     monkeypatch.setattr(report, part, refuses)
     for source in ANSWERS:
         for verdict in verdicts(source):
-            written = report.render(verdict)
+            written = report.as_text(verdict)
             assert EXERCISE.id in written and f"{verdict.points:g}" in written
 
 

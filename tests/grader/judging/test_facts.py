@@ -106,7 +106,7 @@ def judged(name: str):
 def facts_of(verdict) -> dict:
     """All that is decided and kept of a verdict, without its sentences."""
     cell = new_code_cell(metadata={"nbgrader": {"points": verdict.exercise.points, "grade": True}})
-    execute._write(cell, verdict, execute.render(verdict))
+    execute._write(cell, verdict, execute.as_text(verdict))
     kept = cell.outputs[1].metadata["judged"]
     result = results.result_of(verdict.exercise, cell, verdict.points)
     page = asdict(feedback._judged(result, None, feedback.Stored(), "http://127.0.0.1"))
@@ -347,7 +347,7 @@ def test_a_quiz_never_shows_the_right_list_or_the_next_item():
         shown = Observation(expected), Observation(got)
         outcome = Outcome(quiz, Case(()), None, *shown, compare.difference(*shown, quiz))
         verdict = replace(not_checked(exercise, ""), unasked=None, outcomes=(outcome,))
-        assert "77" not in report.render(verdict) + words.explanation(verdict)
+        assert "77" not in report.as_text(verdict) + words.explanation(verdict)
 
 
 def test_a_generator_that_is_left_alone_is_said_of_a_hidden_check_too():
@@ -360,5 +360,5 @@ def test_a_generator_that_is_left_alone_is_said_of_a_hidden_check_too():
 
 def test_a_report_names_a_generator_by_its_kind_and_not_by_its_address():
     source = "def score_std(d, n, generator):\n    raise ValueError\n"
-    shown = report.render(judge_and_explain(catalogue.find("score-std"), LocalPeer(namespace_of(source)), None))
+    shown = report.as_text(judge_and_explain(catalogue.find("score-std"), LocalPeer(namespace_of(source)), None))
     assert "generator = a torch.Generator" in " ".join(shown.split()) and " at 0x" not in shown

@@ -17,7 +17,7 @@ from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import MAX_CALLBACK_NUMBERS, LocalPeer, PeerGone, RemotePeer
 from autograder.judging.record import as_record
-from autograder.judging.report import UNWRITTEN, render
+from autograder.judging.report import UNWRITTEN, as_text
 from autograder.judging.verdict import Verdict
 from autograder.judging.words import explanation, seen
 
@@ -74,7 +74,7 @@ def judged(exercise, forge: Callable[[dict], Any], source: str = "") -> Verdict:
     """The verdict on the right answer, or on another, whose replies are forged."""
     namespace = namespace_of(source) if source else dict(exercise.reference)
     verdict = judge_and_explain(exercise, ForgingPeer(namespace, forge), KEY)
-    assert UNWRITTEN not in render(verdict) and as_record(verdict)["exercise"] == exercise.id
+    assert UNWRITTEN not in as_text(verdict) and as_record(verdict)["exercise"] == exercise.id
     assert not verdict.failed_explanation
     assert all(seen(exercise, outcome) for outcome in verdict.outcomes if not outcome.passed)
     return verdict
@@ -179,7 +179,7 @@ def test_a_line_that_is_no_number_is_none():
     error = {"type": "ValueError", "message": "no", "line": math.inf, "source": "x", "kinds": []}
     verdict = judged(catalogue.find("attention-weights"), lambda reply: reply if "kinds" in reply else {"error": error})
     assert verdict.points == 0
-    assert "ValueError" in render(verdict) and "at your line" not in render(verdict)
+    assert "ValueError" in as_text(verdict) and "at your line" not in as_text(verdict)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_line_that_is_no_number_is_none():
 def test_shapes_that_are_none_are_not_said(shapes):
     error = {"type": "IndexError", "message": "no", "line": 1, "source": "K[9]", "kinds": [], "shapes": shapes}
     verdict = judged(catalogue.find("attention-weights"), lambda reply: reply if "kinds" in reply else {"error": error})
-    assert "In that line" not in render(verdict)
+    assert "In that line" not in as_text(verdict)
 
 
 def calls(arguments: list) -> tuple[int, list]:

@@ -13,7 +13,7 @@ from autograder.judging.judge import Hearing, draw_key
 from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalPeer, PeerGone
 from autograder.judging.record import as_record
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 from autograder.judging.verdict import not_checked
 from autograder.judging.words import known as said_of_it
 
@@ -59,8 +59,8 @@ def test_grading_discloses_no_hidden_outcome_and_a_learners_own_check_all_of_the
         verdict = judge_and_explain(EXERCISE, LocalPeer(namespace_of(UNSTABLE)), KEY, disclosed=disclosed)
         assert {outcome.secret for outcome in verdict.outcomes if outcome.probe.hidden} == {not disclosed}
         assert not any(outcome.secret for outcome in verdict.outcomes if not outcome.probe.hidden)
-        assert ("yours is" in render(verdict)) == disclosed
-        assert ("Hidden checks passed: 4 of 6." in render(verdict)) == (not disclosed)
+        assert ("yours is" in as_text(verdict)) == disclosed
+        assert ("Hidden checks passed: 4 of 6." in as_text(verdict)) == (not disclosed)
 
 
 def test_points_are_the_same_whether_hidden_checks_are_disclosed_or_not():
@@ -88,7 +88,7 @@ def test_a_side_that_is_lost_in_the_second_part_costs_nothing_of_the_first():
     assert not hearing.waits
     hidden = 2 * EXERCISE.hidden_points / len(EXERCISE.hidden)
     assert verdict.points == pytest.approx(EXERCISE.visible_points + hidden, abs=1e-4)
-    assert "process ended" in render(verdict)
+    assert "process ended" in as_text(verdict)
 
 
 def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
@@ -96,7 +96,7 @@ def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
     hearing.ask(CountingPeer(RIGHT), hidden=False)
     hearing.lose("a cell ended the process")
     assert hearing.verdict().points == EXERCISE.visible_points
-    assert "a cell ended the process" in render(hearing.verdict())
+    assert "a cell ended the process" in as_text(hearing.verdict())
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_was_not_checked_says_whose_fault_it_was():
     ours, theirs = not_checked(EXERCISE, "the judge stopped", excused=True), not_checked(EXERCISE, "it ended")
     assert as_record(ours)["state"] == as_record(theirs)["state"] == "not checked"
     assert as_record(ours)["excused"] and not as_record(theirs)["excused"]
-    assert "no fault of your answer" in render(ours) and "no fault" not in render(theirs)
+    assert "no fault of your answer" in as_text(ours) and "no fault" not in as_text(theirs)
 
 
 def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
@@ -138,4 +138,4 @@ def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
     verdict = judge_and_explain(EXERCISE, LocalPeer(namespace_of(known.source)), KEY)
     odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
     assert said_of_it(odd) == "What it is."
-    assert "What it is." in render(odd)
+    assert "What it is." in as_text(odd)

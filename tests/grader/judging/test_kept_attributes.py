@@ -6,7 +6,7 @@ from autograder import catalogue
 from autograder.judging.diagnose import namespace_of
 from autograder.judging.explain import judge_and_explain
 from autograder.judging.observe import LocalPeer
-from autograder.judging.report import render
+from autograder.judging.report import as_text
 
 EXERCISE = catalogue.find("multi-head-attention")
 RIGHT = EXERCISE.right[0].source
@@ -24,7 +24,7 @@ def test_a_result_that_is_right_earns_nothing_where_nothing_was_kept():
 
 
 def test_a_report_calls_what_was_kept_by_its_name():
-    report = " ".join(render(judged(RIGHT.replace(KEEPING, "self.last_weights = weights[:1]"))).split())
+    report = " ".join(as_text(judged(RIGHT.replace(KEEPING, "self.last_weights = weights[:1]"))).split())
     assert "last_weights: expected shape (2, 3, 4, 4), got (1, 3, 4, 4)" in report
     assert "result 2" not in report
 
