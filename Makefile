@@ -9,7 +9,7 @@ JUPYTER_PORT ?= 8888
 PYTEST_ARGS ?=
 CHAPTERS ?=
 # The folders of quick tests: no graded class, no sandbox, no book, no matrix of known answers.
-QUICK ?= tests/reference tests/repository tests/grader/judging tests/grader/inside
+QUICK ?= tests/reference tests/repository tests/grader/judging tests/grader/diagnosis tests/grader/feedback tests/grader/inside
 SENTENCES := "I closed the windows." "She visited the bank near the river." "We cleaned the old keys of the house."
 
 SHELL := /bin/bash

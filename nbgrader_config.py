@@ -5,7 +5,7 @@ from pathlib import Path
 import nbgrader
 
 import autograder
-from autograder.grade import patience
+from autograder.grade import db_retry
 from autograder.intake import take_in
 from autograder.platforms import exchange
 from autograder.policy import course_time
@@ -39,7 +39,7 @@ course_time.install(c)
 c.ZipCollectApp.downloaded_directory = "classroom/downloaded"
 c.ZipCollectApp.extractor_plugin = "autograder.platforms.collect.Extractor"
 
-patience.install()  # another program may hold the gradebook for a while
+db_retry.install()  # another program may hold the gradebook for a while
 
 c.ExportPlugin.to = str(classroom / "grades.csv")  # `nbgrader export`; git ignores what is in classroom/
 
@@ -79,7 +79,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.IgnorePattern",
     "nbgrader.preprocessors.LimitOutput",
     "autograder.grade.execute.SaveJudgedGrades",
-    "autograder.grade.late.LatePenalties",
+    "autograder.policy.late.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 # A submission runs in the first sandbox that works here: bubblewrap, landlock, docker, podman. "none" would trust every

@@ -35,12 +35,12 @@ def visible_check(exercise_id: str) -> float | None:
 def progress() -> None:
     """Show where the learner stands: every exercise of the notebook, every chapter of the course, what is next.
 
-    What earlier sessions have earned is remembered in a file beside the notebooks (see `judging.remembered`).
+    What earlier sessions have earned is remembered in a file beside the notebooks (see `notebook.progress_store`).
     """
     if GRADED in os.environ:
         print("Points are counted when the notebook is graded.")
         return
-    from autograder.judging.standing import standing
+    from autograder.notebook.progress_overview import standing
 
     _show(standing(_earned, inspect.currentframe().f_back.f_globals))
 
@@ -55,16 +55,16 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
     if GRADED in os.environ:
         print("A check is answered when its own cell is graded; it is not counted here.")
         return None
-    from autograder.judging.in_notebook import judge_in_notebook
+    from autograder.notebook.own_check import judge_in_notebook
 
     outcome = judge_in_notebook(exercise_id, namespace, whole)
     _show(outcome)
     if outcome["possible"]:
         _earned[exercise_id] = (outcome["earned"], outcome["possible"])
         if _shell() is not None:
-            from autograder.judging import remembered
+            from autograder.notebook import progress_store
 
-            remembered.note(exercise_id, outcome["earned"], outcome["possible"], namespace)
+            progress_store.note(exercise_id, outcome["earned"], outcome["possible"], namespace)
     return None if outcome["passed"] else float(outcome["earned"])
 
 

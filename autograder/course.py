@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the catalogue imports torch, which a look at the course's f
 
 CHECK_SUFFIX = "-check"
 MARKER = "nbgrader_config.py"
-PROGRESS = ".progress.json"  # beside a learner's notebooks: what checks have earned (see `judging.remembered`)
+PROGRESS = ".progress.json"  # beside a learner's notebooks: what checks have earned (see `notebook.progress_store`)
 
 
 class CourseError(Exception):
@@ -37,7 +37,7 @@ def find_root(start: Path | None = None) -> Path:
 def no_pipes(root: Path) -> None:
     """Look whether a file of the course's own has become a named pipe: whoever opens one waits for ever.
 
-    What was handed in is not looked at here (see `intake.handed_in`). Raises CourseError naming the first.
+    What was handed in is not looked at here (see `intake.untrusted_files`). Raises CourseError naming the first.
     """
     places = [root / MARKER, *(root / "classroom").glob("*")]
     for folder in (root / "classroom" / "log", root / "exercises", root / "solutions"):

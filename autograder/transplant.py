@@ -112,7 +112,7 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
     import torch
 
     from autograder import catalogue
-    from autograder.judging import roles
+    from autograder.judging.parameter_matching import roles
 
     d_model = old.project_query.in_features
     d_head = d_model // old.heads

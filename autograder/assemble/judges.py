@@ -9,12 +9,12 @@ from typing import Protocol
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.inside import answerer
-from autograder.judging import rules
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.inside import responder
+from autograder.judging import forbidden
 from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
-from autograder.judging.observe import LocalPeer
+from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 
 POSIX = ("fcntl", "resource")  # modules that Windows does not have, and a sandbox stands on
@@ -74,11 +74,11 @@ class InThisProcess:
     ) -> Verdict:
         """The verdict on one answer; the arguments are those of `Trials.judge`."""
         assignment = assignment or catalogue.assignment_of(exercise)
-        findings = rules.findings([*set_up, source], exercise, assignment)
+        findings = forbidden.findings([*set_up, source], exercise, assignment)
         key = draw_key(secret, assignment.id, exercise.id, [source])
         namespace: dict = {"__name__": "__main__"}
         stopped = _run([*set_up, source], f"<{exercise.id} in {name}>", namespace)
-        return judge_and_explain(exercise, LocalPeer(namespace), key, findings, stopped)
+        return judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, stopped)
 
 
 def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:
@@ -88,5 +88,5 @@ def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ..
         try:
             exec(compile(source, name, "exec"), namespace)
         except (Exception, SystemExit) as error:  # a learner's cell may do anything
-            return (raised_in_cell(answerer.describe(error, namespace)),)
+            return (raised_in_cell(responder.describe(error, namespace)),)
     return ()

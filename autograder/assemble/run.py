@@ -14,9 +14,9 @@ from autograder.assemble import gather, judges, write
 from autograder.assemble.gather import Piece, Unreadable
 from autograder.assemble.judges import Judge
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.feedback.messages import explanation
 from autograder.judging.observation import Structure
 from autograder.judging.verdict import Verdict
-from autograder.judging.words import explanation
 from transformer_ref.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file

@@ -245,7 +245,7 @@ class Exercise:
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
     not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
     that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
-    as a cache. stage: what is set up around a function where it runs, by its name in `inside.stages`; arguments and
+    as a cache. stage: what is set up around a function where it runs, by its name in `inside.fixtures.base`; arguments and
     results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. quotes: what
     is quoted with a wrong one that names no quote of its own, where its result has the right form and other values; where
     it has another shape, both shapes are.

@@ -19,14 +19,9 @@ from autograder.policy import deadlines
 
 GRADER, PACKAGE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
 SPOKEN = ("torch", "Python")  # versions that people know by their number
-JUDGING = (  # the modules of `judging` that decide; the others explain what was decided, and write it
-    *("blocks", "compare", "equal", "judge", "observation", "observe", "question"),
-    *("roles", "rules", "single_parts", "slots", "verdict"),
-)
 DECIDING = (  # what of the grader decides points; the exercises are looked at apart
-    *("inside/*.py", "sandbox/*.py", "intake/*.py", "catalogue/*.py"),
-    *(f"judging/{name}.py" for name in JUDGING),
-    *("grade/execute.py", "grade/points.py", "grade/late.py", "policy/arrival.py", "policy/times.py"),
+    *("inside/**/*.py", "sandbox/**/*.py", "intake/*.py", "catalogue/*.py", "judging/**/*.py"),
+    *("grade/execute.py", "policy/points.py", "policy/late.py", "policy/arrival.py", "policy/times.py"),
 )
 NOT_DECIDING = ("benchmark", "visualization")  # folders of transformer_ref that no answer is compared with
 EXPLAINING = (  # arguments of an entry that no points depend on

@@ -22,8 +22,8 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
 from autograder.grade import changes
-from autograder.grade.nursery import Nursery
-from autograder.grade.parcel import Batch, Result, Submission
+from autograder.grade.fork_server import ForkServer
+from autograder.grade.messages import Batch, Result, Submission
 from autograder.grade.pool import MOST_ATTEMPTS, Refusal, Worker, WorkerDied, end_all
 from autograder.intake import take_in
 
@@ -137,14 +137,14 @@ def pack(folder: Path, assignment: Assignment | None) -> bytes:
 # --- on the cluster's workers ----------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-_stables: dict[str, "_Stable"] = {}  # digest of a batch -> its worker processes
+_stables: dict[str, "WorkerPool"] = {}  # digest of a batch -> its worker processes
 
 
-class _Stable:
+class WorkerPool:
     """The worker processes of one batch on this machine; all of it is done under the lock."""
 
     def __init__(self, batch: Batch) -> None:
-        self.batch, self.nursery = batch, Nursery(batch.environment, batch.assignment)
+        self.batch, self.fork_server = batch, ForkServer(batch.environment, batch.assignment)
         self.idle: list[tuple[float, Worker]] = []  # (since when, who)
         self.busy = 0
 
@@ -154,7 +154,7 @@ class _Stable:
         end_all(worker for since, worker in self.idle if since <= until)
         self.idle = [(since, worker) for since, worker in self.idle if since > until]
         if not self.idle and not self.busy:
-            self.nursery.end()
+            self.fork_server.end()
 
 
 def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
@@ -162,14 +162,14 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
     with _lock:
         _end_idle(digest)
         if digest not in _stables:
-            _stables[digest] = _Stable(pickle.loads(zlib.decompress(packed)))
+            _stables[digest] = WorkerPool(pickle.loads(zlib.decompress(packed)))
             if len(_stables) == 1:
                 threading.Thread(target=_tidy, daemon=True).start()
         stable = _stables[digest]
         worker = stable.idle.pop()[1] if stable.idle else None
         stable.busy += 1
     try:
-        worker = worker or Worker(stable.nursery).prepared(stable.batch)
+        worker = worker or Worker(stable.fork_server).prepared(stable.batch)
         result = worker.grade(submission)
         if result.failure:
             worker.end()

@@ -23,14 +23,14 @@ from traitlets import Float, Int, List, Unicode
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
+from autograder.diagnosis.explain import explain
+from autograder.feedback.report import as_text
+from autograder.feedback.verdict_log import add_to_log, as_record
 from autograder.inside.limits import Limits
-from autograder.judging import rules
-from autograder.judging.explain import explain
-from autograder.judging.judge import Hearing, draw_key
+from autograder.judging import forbidden
+from autograder.judging.judge import JudgingSession, draw_key
 from autograder.judging.observation import Raised, raised_in_cell
-from autograder.judging.observe import RemotePeer
-from autograder.judging.record import add_to_log, as_record
-from autograder.judging.report import as_text
+from autograder.judging.observe import RemoteEndpoint
 from autograder.judging.verdict import Verdict, not_checked
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
@@ -93,7 +93,7 @@ class RunAgain(Exception):
 class _Graded:
     """One notebook on its way to its verdicts.
 
-    The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judge.Hearing`).
+    The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judging.judge`).
     When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
 
     files: name -> content of what lies beside it. last_try: a reason that is not the notebook's becomes part of the
@@ -117,7 +117,7 @@ class _Graded:
         self._sources = [cell.source for _, cell in self._code if not _exercise_of(cell)]
         self._reached = 0  # how many of the code cells have been run, or asked about
         self._errors: list[tuple[NotebookNode, dict[str, Any]]] = []
-        self._hearings: dict[str, Hearing] = {}
+        self._sessions: dict[str, JudgingSession] = {}
         self._over, self._excused = "", False  # why no more cells are run, and whether that is the notebook's doing
         self._last = ""  # how the last process ended, where one did
         self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
@@ -137,9 +137,9 @@ class _Graded:
                     self._hidden(process)
             except Ended as ended:
                 self._last = str(ended)
-        for hearing in self._hearings.values():
-            if hearing.waits:
-                hearing.lose(self._over or self._last)
+        for session in self._sessions.values():
+            if session.waits:
+                session.lose(self._over or self._last)
         decided = [(cell, *self._decided(exercise)) for _, cell in self._code if (exercise := _exercise_of(cell))]
         for cell, verdict, report in decided:
             _write(cell, verdict, report)
@@ -149,7 +149,7 @@ class _Graded:
     def _left(self) -> bool:
         """Whether there is a cell to run or a question to ask."""
         cells = self._reached < len(self._code) and not self._over
-        return cells or any(hearing.waits for hearing in self._hearings.values())
+        return cells or any(session.waits for session in self._sessions.values())
 
     def _again(self, process: Submission) -> None:
         """In a second process: bring the names to where the first one left them; nothing of this is shown."""
@@ -157,7 +157,7 @@ class _Graded:
             exercise = _exercise_of(cell)
             if exercise is None:
                 process.run(cell.source)
-            elif self._hearings[exercise.id].waits:
+            elif self._sessions[exercise.id].waits:
                 with process.questioned(exercise.seconds, exercise.id):
                     pass
 
@@ -192,29 +192,31 @@ class _Graded:
             self._errors.append((cell, ran.error))
 
     def _hidden(self, process: Submission) -> None:
-        for hearing in self._hearings.values():
-            if hearing.waits:
+        for session in self._sessions.values():
+            if session.waits:
                 try:
-                    self._ask(process, hearing, hidden=True)
+                    self._ask(process, session, hidden=True)
                 except Ended as ended:
-                    self._lost(ended, hearing.exercise)
+                    self._lost(ended, session.exercise)
                     raise
 
-    def _hearing(self, exercise: Exercise) -> Hearing:
-        findings = rules.findings(self._sources, exercise, self._assignment)
-        self._hearings[exercise.id] = Hearing(exercise, self._key(exercise), findings, self._why_missing(exercise))
-        return self._hearings[exercise.id]
+    def _hearing(self, exercise: Exercise) -> JudgingSession:
+        findings = forbidden.findings(self._sources, exercise, self._assignment)
+        self._sessions[exercise.id] = JudgingSession(
+            exercise, self._key(exercise), findings, self._why_missing(exercise)
+        )
+        return self._sessions[exercise.id]
 
-    def _ask(self, process: Submission, hearing: Hearing, hidden: bool) -> None:
-        exercise = hearing.exercise
+    def _ask(self, process: Submission, session: JudgingSession, hidden: bool) -> None:
+        exercise = session.exercise
         with process.questioned(exercise.seconds, exercise.id) as channel:
             try:
-                hearing.ask(RemotePeer(channel), hidden)
+                session.ask(RemoteEndpoint(channel), hidden)
             except (Ended, SandboxError):
                 raise
             except Exception as error:
                 self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
-                hearing.lose("the judge stopped")
+                session.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
         """Drawn from all that acts: every cell that was run, where between them each check stands, files beside."""
@@ -224,11 +226,11 @@ class _Graded:
 
     def _decided(self, exercise: Exercise) -> tuple[Verdict, str]:
         """The verdict and its report."""
-        hearing = self._hearings.get(exercise.id)
+        session = self._sessions.get(exercise.id)
         verdict = not_checked(exercise, self._over or self._last, self._excused)
-        if hearing is not None and exercise.id not in self._broken:
+        if session is not None and exercise.id not in self._broken:
             try:
-                verdict = explain(hearing.verdict())
+                verdict = explain(session.verdict())
             except Exception as error:
                 self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
             else:
@@ -244,7 +246,7 @@ class _Graded:
     def _lost(self, ended: Ended, exercise: Exercise | None) -> None:
         """Note that a process has ended, in a cell or in the check of an exercise."""
         if exercise is not None:
-            self._hearings[exercise.id].lose(str(ended))
+            self._sessions[exercise.id].lose(str(ended))
         if ended.killed:
             self._fail(exercise, f"{ended}, killed from outside", ended)
 

@@ -26,13 +26,13 @@ from sqlalchemy.exc import DatabaseError
 from autograder import catalogue, course
 from autograder.catalogue import own
 from autograder.course import CourseError
-from autograder.grade import late, nbgrader_patches, patience, points
-from autograder.grade.parcel import Batch, Result, Stopped
+from autograder.grade import db_retry, nbgrader_patches
+from autograder.grade.messages import Batch, Result, Stopped
 from autograder.grade.progress import say
 from autograder.grade.worker import split
-from autograder.inside.trees import remove
+from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in
-from autograder.policy import course_time
+from autograder.policy import course_time, late, points
 from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Classroom:
             except (SyntaxError, NameError, AttributeError, ImportError, TypeError, ValueError) as error:
                 raise CourseError(f"{course.MARKER} cannot be read: {type(error).__name__}: {error}.") from error
         nbgrader_patches.install()
-        patience.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
+        db_retry.install(LOOK_SECONDS)  # after the configuration, which waits in silence: see `_patiently`
         self._settled = _Settled()
         self._app.log.handlers = [self._settled]  # the workers and the summary say what nbgrader would
         tracebacks = logging.getLogger("tornado.application")  # where nbgrader's gradebook prints them

@@ -9,8 +9,9 @@ from nbgrader.api import MissingEntry
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment
-from autograder.grade import changes, late, points
+from autograder.grade import changes
 from autograder.grade.journal import Journals
+from autograder.policy import late, points
 from autograder.reports import results
 
 

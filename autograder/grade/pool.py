@@ -13,8 +13,8 @@ from multiprocessing import connection
 from typing import IO
 
 from autograder.course import CourseError
-from autograder.grade.nursery import Nursery, no_process
-from autograder.grade.parcel import Batch, Result, Submission
+from autograder.grade.fork_server import ForkServer, no_process
+from autograder.grade.messages import Batch, Result, Submission
 from autograder.sandbox.private_folder import PrivateFolder
 
 MOST_ATTEMPTS = 2
@@ -38,8 +38,8 @@ class Worker:
     Raises CourseError when this machine cannot start another process.
     """
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: ForkServer) -> None:
+        self._fork_server = fork_server
         try:
             self._start()
         except OSError as error:
@@ -57,7 +57,7 @@ class Worker:
             unless_started.callback(ours.close)
             with theirs:
                 place = self._folder
-                self.pid = self._nursery.fork(theirs.fileno(), place.lock, self._errors.fileno(), place.path)
+                self.pid = self._fork_server.fork(theirs.fileno(), place.lock, self._errors.fileno(), place.path)
             unless_started.pop_all()
         self.line = connection.Connection(ours.detach())
 
@@ -101,7 +101,7 @@ class Worker:
             return self._ended
         self.dismiss()
         until = time.monotonic() + TIDY_SECONDS
-        while (code := self._nursery.ended(self.pid)) is None:
+        while (code := self._fork_server.ended(self.pid)) is None:
             if time.monotonic() > until:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, signal.SIGKILL)
@@ -124,10 +124,10 @@ class Worker:
 
 
 class Pool:
-    """Several workers that share a stream of submissions. nursery: where they come from."""
+    """Several workers that share a stream of submissions. fork_server: where they come from."""
 
-    def __init__(self, batch: Batch, size: int, nursery: Nursery) -> None:
-        self._batch, self._size, self._nursery = batch, size, nursery
+    def __init__(self, batch: Batch, size: int, fork_server: ForkServer) -> None:
+        self._batch, self._size, self._fork_server = batch, size, fork_server
         self._workers: list[Worker] = []
 
     def __enter__(self) -> "Pool":
@@ -188,7 +188,7 @@ class Pool:
         for worker in self._workers:
             if not worker.holds:
                 return worker
-        self._workers.append(Worker(self._nursery).prepared(self._batch))
+        self._workers.append(Worker(self._fork_server).prepared(self._batch))
         return self._workers[-1]
 
 

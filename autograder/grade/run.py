@@ -14,11 +14,11 @@ import psutil
 
 from autograder import course
 from autograder.course import CourseError
+from autograder.grade.fork_server import ForkServer
 from autograder.grade.interrupt import Interrupted, interruptible
 from autograder.grade.journal import Journal, Journals, OneWriter
-from autograder.grade.nursery import Nursery
+from autograder.grade.messages import Batch, Result, Stopped, Submission
 from autograder.grade.options import Options
-from autograder.grade.parcel import Batch, Result, Stopped, Submission
 from autograder.grade.pool import Pool
 from autograder.grade.progress import Progress, say
 from transformer_ref.processors import usable_processors
@@ -99,8 +99,8 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 
 
 def _run(root: Path, assignment: str, options: Options) -> int:
-    with OneWriter(root), _begun(assignment, options) as nursery:
-        from autograder.grade.gradebook import Classroom  # seconds of imports, which the nursery has begun
+    with OneWriter(root), _begun(assignment, options) as fork_server:
+        from autograder.grade.gradebook import Classroom  # seconds of imports, which the fork_server has begun
         from autograder.grade.outdated import outdated_of
         from autograder.grade.plan import plan
         from autograder.grade.summary import of_older_rules, of_withdrawn, summary
@@ -109,7 +109,7 @@ def _run(root: Path, assignment: str, options: Options) -> int:
         journals = Journals(root, assignment)
         journal, students = plan(classroom, journals, options)
         if journal is not None:
-            code = _graded(classroom, journals, journal, students, options, nursery)
+            code = _graded(classroom, journals, journal, students, options, fork_server)
             if code:
                 return code
         older = outdated_of(root, assignment, classroom.graded())
@@ -136,11 +136,11 @@ def _graded(
     journal: Journal,
     students: Sequence[str],
     options: Options,
-    nursery: Nursery | None,
+    fork_server: ForkServer | None,
 ) -> int:
     """Grade them; returns 0, or the exit code of a run that was interrupted."""
     try:
-        _grade(classroom, journals, journal, students, options, nursery)
+        _grade(classroom, journals, journal, students, options, fork_server)
     except Interrupted as interrupted:
         say(f"\nInterrupted. What is graded is kept; --resume goes on with the {len(journal.left())} others.")
         return interrupted.code
@@ -163,13 +163,13 @@ def _grade(
     journal: Journal,
     students: Sequence[str],
     options: Options,
-    nursery: Nursery | None,
+    fork_server: ForkServer | None,
 ) -> None:
     last, folders = journals.last_grades(), classroom.handed_in()
     progress = Progress(classroom.assignment, len(students))
     present = [Submission(student, folders[student]) for student in students if student in folders]
     gone = [Result(student, failure="the folder is no longer there") for student in students if student not in folders]
-    with _workers(classroom.batch(options.environment), options, len(students), nursery) as workers:
+    with _workers(classroom.batch(options.environment), options, len(students), fork_server) as workers:
         progress.show()
         for result in chain(gone, workers.grade(present)):
             failure, retry = result.failure, result.retry
@@ -232,17 +232,17 @@ def _beside_a_person(change: "Change", by_person: Mapping[str, float]) -> "Chang
     return change._replace(why=stays)
 
 
-def _begun(assignment: str, options: Options) -> AbstractContextManager[Nursery | None]:
+def _begun(assignment: str, options: Options) -> AbstractContextManager[ForkServer | None]:
     """Where this machine's workers will come from; a cluster sees to its own."""
-    return contextlib.nullcontext() if options.scheduler else Nursery(options.environment, assignment)
+    return contextlib.nullcontext() if options.scheduler else ForkServer(options.environment, assignment)
 
 
-def _workers(batch: Batch, options: Options, students: int, nursery: Nursery | None) -> AbstractContextManager:
+def _workers(batch: Batch, options: Options, students: int, fork_server: ForkServer | None) -> AbstractContextManager:
     if options.scheduler:
         from autograder.grade.cluster import Cluster
 
         return Cluster(batch, options.scheduler)
-    return Pool(batch, min(options.workers, students), nursery)
+    return Pool(batch, min(options.workers, students), fork_server)
 
 
 def _positive(text: str) -> int:

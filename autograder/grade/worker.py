@@ -1,6 +1,6 @@
 """A worker: grades one submission after another as plain nbgrader does, each in a course that holds only that one.
 
-Forked by `nursery`, which hands it the end of a connection and an empty folder.
+Forked by `fork_server`, which hands it the end of a connection and an empty folder.
 What it runs is nbgrader's own converter with the course's configuration, up to the step that executes and judges; the
 steps after it belong to the gradebook's one writer.
 """
@@ -27,9 +27,9 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder import catalogue, course
 from autograder.grade import nbgrader_patches
-from autograder.grade.parcel import Batch, Received, Result, Submission
-from autograder.inside.trees import remove
-from autograder.intake import handed_in, take_in
+from autograder.grade.messages import Batch, Received, Result, Submission
+from autograder.inside.safe_rmtree import remove
+from autograder.intake import take_in, untrusted_files
 from autograder.sandbox import hiding
 
 FOLDERS = {
@@ -121,7 +121,7 @@ class Bench:
             raise Gone
         place = self._classroom / "received" / submission.student / assignment
         if self._entry is None:
-            handed_in.copy_tree(folder, place)
+            untrusted_files.copy_tree(folder, place)
             return None
         taken = take_in.take_in(self._released, self._entry, folder)
         if taken.failure:

@@ -21,8 +21,8 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograder.inside import answerer, recorder, wire
-from autograder.inside.moments import Moments
+from autograder.inside import recorder, responder, wire
+from autograder.inside.namespace_snapshots import Snapshots
 
 
 class Recorder:
@@ -136,7 +136,7 @@ def serve(shell: Shell, connection: socket.socket) -> None:
     """Do what the trusted side asks until it hangs up: write files, run a cell, or answer a check's questions."""
     channel = wire.Channel(connection)
     error: dict | None = None
-    moments = Moments()
+    moments = Snapshots()
     recorder.follow_threads()
     with contextlib.suppress(EOFError, OSError, wire.WireError):
         channel.send({"ready": True})
@@ -167,7 +167,7 @@ def _run(shell: Shell, request: dict[str, Any]) -> dict | None:
     with _interruptible(), contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         result = shell.run_cell(source, store_history=not name)
     error = result.error_before_exec or result.error_in_exec
-    return None if error is None else answerer.describe(error, shell.user_global_ns)
+    return None if error is None else responder.describe(error, shell.user_global_ns)
 
 
 def _answer(shell: Shell, connection: socket.socket) -> None:
@@ -175,7 +175,7 @@ def _answer(shell: Shell, connection: socket.socket) -> None:
     silence = io.StringIO()
     with connection, contextlib.suppress(KeyboardInterrupt, EOFError, OSError, wire.WireError), _interruptible():
         with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
-            answerer.serve(wire.Channel(connection), shell.user_global_ns)
+            responder.serve(wire.Channel(connection), shell.user_global_ns)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from autograder.inside import trees
+from autograder.inside import safe_rmtree
 
 RUNNING, DISK, ASLEEP = "running", "disk", "asleep"  # what a submission is doing
 SIGNAL = "signal"  # how an end is described that may have come from outside
@@ -86,7 +86,7 @@ class Memory:
 
 def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
     """Bytes of files below the folder and of those without a name that a process holds open. Raises trees.TooDeep."""
-    total = trees.size(folder, most)
+    total = safe_rmtree.size(folder, most)
     device, seen = os.stat(folder).st_dev, set()
     for process in processes:
         place = f"/proc/{process.pid}/fd"

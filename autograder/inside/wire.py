@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 import torch
 
-from autograder.inside.handed import HandedModel, Proxy, in_mode, parts_of
+from autograder.inside.model_proxy import ModelProxy, Proxy, in_mode, parts_of
 
 MAX_HEADER_BYTES = 4 << 20
 MAX_BODY_BYTES = 64 << 20
@@ -246,7 +246,7 @@ class _Encoder:
             return self._collection("dict", iter(list(dict.items(value))), depth)
         if kind is Opaque:
             return self._opaque(value.description, value.kind if value.kind in OPAQUE else OPAQUE[0])
-        if kind is HandedModel:
+        if kind is ModelProxy:
             return self._said("value", f"a model in {'training' if value.training else 'evaluation'} mode")
         if (kind.__module__, kind.__qualname__) in RECORDS:
             fields = self._collection("dict", iter(list(vars(value).items())), depth)
@@ -375,7 +375,7 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
     if kind == "model" and make_proxy is not None and isinstance(content, list) and len(content) == 3:
         number, training, parts = content
         if type(number) is int and type(training) is bool:
-            return HandedModel(make_proxy(number), training, _decode_node(parts, buffers, make_proxy, depth))
+            return ModelProxy(make_proxy(number), training, _decode_node(parts, buffers, make_proxy, depth))
     if kind == "record" and isinstance(content, list) and len(content) == 3:
         return _decode_record(*content, buffers, depth)
     if kind in OPAQUE and isinstance(content, str):

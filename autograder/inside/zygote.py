@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from autograder.inside import confine, seccomp, trees, usage
+from autograder.inside import confine, safe_rmtree, seccomp, usage
 from autograder.inside.confine import Confinement
 from autograder.inside.landlock import Refused
 from autograder.inside.limits import Limits
@@ -144,7 +144,7 @@ class Zygote:
         if self._home and began >= self._next_count:
             try:
                 self._disk = usage.on_disk(self._home, processes, self._limits.disk_bytes)
-            except trees.TooDeep:
+            except safe_rmtree.TooDeep:
                 self._disk = self._limits.disk_bytes + 1
             except OSError:  # it could not be looked at now
                 return self._disk
@@ -166,7 +166,7 @@ class Zygote:
             _reap()
         self._child = None
         if self._home:
-            trees.remove(self._home)
+            safe_rmtree.remove(self._home)
 
 
 def _fork_elsewhere(confinement: Confinement) -> int:

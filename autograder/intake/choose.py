@@ -13,9 +13,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.intake import handed_in, receipts, unpack
-from autograder.intake.handed_in import Listing
+from autograder.intake import unpack, untrusted_files
 from autograder.intake.rebuild import NO_FILE, Rebuilt
+from autograder.intake.untrusted_files import Listing
+from autograder.policy import receipts
 
 MOST_READ = 10  # files of one kind that are read; those with the likeliest names come first
 NOT_WORK = (receipts.STAMP, receipts.ASIDE, "submission_secret.txt")
@@ -23,7 +24,7 @@ NOT_WORK = (receipts.STAMP, receipts.ASIDE, "submission_secret.txt")
 _OTHER = re.compile(
     r"\.(png|jpe?g|gif|svg|webp|mp[34]|mov|wav|pdf|csv|tsv|npy|npz|pt|pth|ckpt|safetensors|pkl|parquet|db|so|exe|pyc)$"
 )
-MOST_BYTES = 4 * handed_in.MAX_BYTES  # that are read of one submission in search of its notebook
+MOST_BYTES = 4 * untrusted_files.MAX_BYTES  # that are read of one submission in search of its notebook
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)(?:\.[\w.]*)?[ \t]+import\b|import[ \t]+([^\n#;]+))", re.MULTILINE)
 _MODULE = re.compile(r"(?:^|,)\s*(\w+)")
 
@@ -59,8 +60,8 @@ def choose(there: Listing, folder: Path, name: str, rebuild: Callable[[bytes | N
     for tier, paths in enumerate(tiers):
         for path in paths[:MOST_READ]:
             try:
-                data = handed_in.content_of(path)
-            except (handed_in.NoPlainFile, PermissionError) as error:  # gone since we looked, or closed to us
+                data = untrusted_files.content_of(path)
+            except (untrusted_files.NoPlainFile, PermissionError) as error:  # gone since we looked, or closed to us
                 closed = closed or error
                 continue
             left -= len(data)
@@ -147,8 +148,8 @@ def digest_with(digest: str, files: Iterable[Path]) -> str:
     parts = [digest]
     for path in sorted(files):
         try:
-            parts.append(f"{path.name!a} {hashlib.sha256(handed_in.content_of(path)).hexdigest()}")
-        except handed_in.NoPlainFile:
+            parts.append(f"{path.name!a} {hashlib.sha256(untrusted_files.content_of(path)).hexdigest()}")
+        except untrusted_files.NoPlainFile:
             continue
     return hashlib.sha256("\n".join(parts).encode()).hexdigest() if len(parts) > 1 else digest
 

@@ -15,7 +15,7 @@ from typing import Any
 from autograder.intake import attachments, conflict, scripts
 from autograder.intake.attachments import Attachments
 from autograder.intake.decode import text_of
-from autograder.intake.handed_in import MAX_BYTES
+from autograder.intake.untrusted_files import MAX_BYTES
 
 WORK = 200_000_000  # characters that may be read again in search of whole cells in a broken file
 DEEPEST = 5  # wrappers in wrappers

@@ -26,10 +26,10 @@ from traitlets import Bool
 from traitlets.config import Configurable
 
 from autograder import course
-from autograder.grade import late
-from autograder.intake import choose, handed_in, receipts
+from autograder.intake import choose, untrusted_files
 from autograder.intake.choose import folded, shown
 from autograder.intake.rebuild import rebuild, with_note
+from autograder.policy import collected, late, receipts
 
 if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's commands do without
     from autograder.catalogue.exercise import Assignment
@@ -90,7 +90,7 @@ def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> Tak
     """
     try:
         return _take_in(released, assignment, folder)
-    except handed_in.NoPlainFile:  # it went away while it was read
+    except untrusted_files.NoPlainFile:  # it went away while it was read
         return TakenIn(released, (), "", failure=f"{folder} changed while it was read. Grade it again.")
     except OSError as error:  # a closed folder, a disk that fails: nothing that its author wrote
         what = error.filename or folder
@@ -107,14 +107,14 @@ def submissions(submitted: Path, assignment: Assignment, students: str = "*") ->
     folder is closed to us it is the one where the work should be, so that it is missed by name.
     """
     found = {}
-    for place in handed_in.inside(submitted):
+    for place in untrusted_files.inside(submitted):
         if place.name.startswith(".") or not fnmatchcase(place.name, students) or not _is_place(place):
             continue
         exact = place / assignment.id
-        if handed_in.is_closed(place):
+        if untrusted_files.is_closed(place):
             found[place.name] = exact
             continue
-        folders = [path for path in handed_in.inside(place) if handed_in.is_folder(path)]
+        folders = [path for path in untrusted_files.inside(place) if untrusted_files.is_folder(path)]
         alike = [path for path in folders if folded(path.name) == folded(assignment.id)]
         if alike:
             found[place.name] = min(alike, key=lambda path: (_is_empty(path), path != exact, path.name))
@@ -129,7 +129,7 @@ def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> Cla
     released notebook is missing.
     """
     from autograder import catalogue
-    from autograder.grade import points
+    from autograder.policy import points
 
     root = Path(coursedir.root)
     late.check(root, (coursedir.parent or coursedir).config)
@@ -180,9 +180,7 @@ def receive(
         student.encode()
         given = receipts.stamp_of(folder)
         believed = given if Intake(config=settings).trust_timestamps else None
-        from autograder.platforms import roster  # with the catalogue, which imports torch
-
-        arrived = roster.arrived(root, assignment.id, student, folder)
+        arrived = collected.arrived(root, assignment.id, student, folder)
         received = receipts.record(root, assignment.id, student, taken.digest, taken.reasons, believed, arrived)
         _store(place, assignment, taken, received)
     except UnicodeEncodeError as error:
@@ -198,15 +196,15 @@ def receive(
 def copied(folder: Path, assignment: Assignment | None) -> Iterator[tuple[str, bytes]]:
     """(name, content) of each file that another machine needs in order to take in a folder as it would be here; of
     files that are not read, the name alone. Raises OSError for what may not be read."""
-    there = handed_in.look(folder)
+    there = untrusted_files.look(folder)
     read = choose.worth_reading(there, folder, f"{assignment.notebook}.ipynb") if assignment else set()
     kept = (*assignment.files, OF_THE_EXCHANGE) if assignment else ()
     for path in sorted((*there.files, *there.hidden), key=lambda path: path not in read)[:MOST_COPIED]:
         inner = path.relative_to(folder).as_posix()
         is_sent = assignment is None or path in read or inner in kept
         try:
-            yield inner, handed_in.content_of(path, _most(path)) if is_sent else b""
-        except handed_in.NoPlainFile:
+            yield inner, untrusted_files.content_of(path, _most(path)) if is_sent else b""
+        except untrusted_files.NoPlainFile:
             continue
 
 
@@ -214,8 +212,8 @@ def copy_files(files: tuple[Path, ...], place: Path) -> None:
     """Copy a work's other files to a folder; what is too large or no longer a plain file is left out."""
     for path in files:
         try:
-            handed_in.copy_to(path, place / path.name, _most(path))
-        except handed_in.NoPlainFile:
+            untrusted_files.copy_to(path, place / path.name, _most(path))
+        except untrusted_files.NoPlainFile:
             continue
 
 
@@ -283,7 +281,7 @@ def _tell(converter: Autograde) -> None:
 
 
 def _take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
-    there = handed_in.look(folder)
+    there = untrusted_files.look(folder)
     name = f"{assignment.notebook}.ipynb"
     kept = (*assignment.files, OF_THE_EXCHANGE)
     wanted = [path for path in there.files if path.relative_to(folder).as_posix() in kept]
@@ -341,4 +339,4 @@ def _is_place(path: Path) -> bool:
 
 
 def _is_empty(folder: Path) -> bool:
-    return all(path.name in (receipts.STAMP, receipts.ASIDE) for path in handed_in.inside(folder))
+    return all(path.name in (receipts.STAMP, receipts.ASIDE) for path in untrusted_files.inside(folder))

@@ -1,4 +1,4 @@
-"""Whether an answer's observation is the reference's, and if not, where they part (in words: see `words`)."""
+"""Whether an answer's observation is the reference's, and if not, where they part (in words: see `feedback`)."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -12,28 +12,28 @@ from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.course import CourseError
 from autograder.judging import compare
 from autograder.judging.observation import Difference, Observation, Outcome, Raised
-from autograder.judging.observe import Peer, PeerGone, Subject
-from autograder.judging.question import question_of
+from autograder.judging.observe import Candidate, Endpoint, EndpointGone
+from autograder.judging.probe_inputs import question_of
 from autograder.judging.repeat_run import RepeatRun, repeat
 from autograder.judging.verdict import Forbidden, Missing, NotChecked, Verdict
 
 
 def judge(
     exercise: Exercise,
-    peer: Peer,
+    endpoint: Endpoint,
     key: bytes | None,
     findings: Sequence[str] = (),
     stopped: Sequence[Raised] = (),
     disclosed: bool = False,
 ) -> Verdict:
-    """The verdict on one answer, all of its probes asked at once; the arguments are those of `Hearing`."""
-    hearing = Hearing(exercise, key, findings, stopped, disclosed)
-    hearing.ask(peer, hidden=False)
-    hearing.ask(peer, hidden=True)
-    return hearing.verdict()
+    """The verdict on one answer, all of its probes asked at once; the arguments are those of `JudgingSession`."""
+    session = JudgingSession(exercise, key, findings, stopped, disclosed)
+    session.ask(endpoint, hidden=False)
+    session.ask(endpoint, hidden=True)
+    return session.verdict()
 
 
-class Hearing:
+class JudgingSession:
     """One answer under questions, on the way to its verdict. The visible probes come first.
 
     In grading the hidden ones are asked when no visible probe of the whole notebook is left to be asked, because a
@@ -56,11 +56,11 @@ class Hearing:
     ) -> None:
         self.exercise, self._key, self._findings, self._stopped = exercise, key, findings, stopped
         self._disclosed = disclosed
-        self._subject: Subject | None = None
+        self._candidate: Candidate | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question
         self._outcomes: dict[str, Outcome] = {}
         self._again: RepeatRun | None = None
-        self._gone: PeerGone | None = None
+        self._gone: EndpointGone | None = None
         if findings:
             self._verdict = Verdict(exercise, key is not None, unasked=Forbidden(tuple(findings)))
 
@@ -68,43 +68,43 @@ class Hearing:
     def waits(self) -> bool:
         """Whether there are hidden probes left to be asked, of a side that still answers."""
         left = any(probe.name not in self._outcomes for probe in self.exercise.hidden)
-        called = self._subject is not None and self._subject.called
+        called = self._candidate is not None and self._candidate.called
         return bool(left and self._key is not None and self._verdict is None and self._gone is None and not called)
 
-    def ask(self, peer: Peer, hidden: bool) -> None:
+    def ask(self, endpoint: Endpoint, hidden: bool) -> None:
         """Put the visible or the hidden probes to the answer. A side that is lost is noted, never raised."""
         if self._verdict is not None or (hidden and self._key is None):
             return
-        if self._subject is None:
-            self._subject = Subject(self.exercise, peer, self.exercise.forbidden)
+        if self._candidate is None:
+            self._candidate = Candidate(self.exercise, endpoint, self.exercise.forbidden)
             self._look()
-        self._subject.turn_to(peer)
+        self._candidate.turn_to(endpoint)
         for probe in self.exercise.probes if self._verdict is None else ():
-            if probe.hidden == hidden and not self._subject.called:  # a forbidden function earns nothing anyway
+            if probe.hidden == hidden and not self._candidate.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
-        if self._again is None and self._verdict is None and not self._subject.called:
+        if self._again is None and self._verdict is None and not self._candidate.called:
             self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
 
     def lose(self, reason: str) -> None:
         """Note that nothing more can be asked."""
         if self._gone is None:
-            self._gone = PeerGone(reason)
+            self._gone = EndpointGone(reason)
 
     def verdict(self) -> Verdict:
         """What was decided, not yet explained (see `explain`)."""
         whole = self._key is not None
         if self._verdict is not None:
             return self._verdict
-        if self._subject is not None and self._subject.called:
-            return Verdict(self.exercise, whole, unasked=Forbidden(called=tuple(sorted(self._subject.called))))
+        if self._candidate is not None and self._candidate.called:
+            return Verdict(self.exercise, whole, unasked=Forbidden(called=tuple(sorted(self._candidate.called))))
         probes = self.exercise.probes if whole else self.exercise.visible
         outcomes = [self._outcomes.get(probe.name) or self._unasked(probe) for probe in probes]
         return Verdict(self.exercise, whole, tuple(outcomes), again=self._again)
 
     def _look(self) -> None:
         try:
-            unasked = _missing(self.exercise, self._subject, self._stopped)
-        except PeerGone as gone:
+            unasked = _missing(self.exercise, self._candidate, self._stopped)
+        except EndpointGone as gone:
             unasked = NotChecked(str(gone))
         if unasked is not None:
             self._verdict = Verdict(self.exercise, self._key is not None, unasked=unasked)
@@ -114,8 +114,8 @@ class Hearing:
             return self._unasked(probe)
         case, expected, cotangent = question_of(self.exercise, probe, self._key or b"")
         try:
-            got = self._subject.observe(probe, case, expected, cotangent)
-        except PeerGone as gone:
+            got = self._candidate.observe(probe, case, expected, cotangent)
+        except EndpointGone as gone:
             self._gone = gone
             return self._unasked(probe)
         parted = compare.difference(expected, got, probe)
@@ -130,8 +130,8 @@ class Hearing:
         if not failures or isinstance(failures[0].got.result, Raised):
             return None
         try:
-            return repeat(self.exercise, self._subject, failures[0], may_be_shown)
-        except PeerGone as gone:
+            return repeat(self.exercise, self._candidate, failures[0], may_be_shown)
+        except EndpointGone as gone:
             self._gone = gone
         except CourseError:
             raise
@@ -154,10 +154,10 @@ def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[st
     return hmac.new(secret, f"{assignment}|{exercise}|{digest}".encode(), hashlib.sha256).digest()
 
 
-def _missing(exercise: Exercise, subject: Subject, stopped: Sequence[Raised]) -> Missing | None:
+def _missing(exercise: Exercise, candidate: Candidate, stopped: Sequence[Raised]) -> Missing | None:
     """Why there is nothing to ask; None when there is."""
     wanted = ("class",) if exercise.is_class else ("function", "class")
-    for name, kind in subject.kinds().items():
+    for name, kind in candidate.kinds().items():
         if kind not in wanted:
             return Missing(name, kind, tuple(stopped))
     return None

@@ -1,7 +1,7 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows.
 
 The other side may be hostile. Of a reply only what has the form that was asked for becomes part of an observation;
-anything else ends the questions (`PeerGone`), in words of ours alone.
+anything else ends the questions (`EndpointGone`), in words of ours alone.
 """
 
 import math
@@ -12,9 +12,10 @@ from typing import Any, Protocol
 import torch
 
 from autograder.catalogue.exercise import Block, Case, Exercise, Probe
-from autograder.inside import answerer, recorder, uses, wire
-from autograder.judging import blocks, compare, roles
+from autograder.inside import parameter_order, recorder, responder, wire
+from autograder.judging import compare
 from autograder.judging.observation import Observation, Part, Raised, Structure
+from autograder.judging.parameter_matching import blocks, roles
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
@@ -25,21 +26,21 @@ MAX_SIZE = 10**9  # of an axis that is said to have met another
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 
-class PeerGone(Exception):
+class EndpointGone(Exception):
     """The side that holds the answer stopped answering; the text says how."""
 
 
-class Peer(Protocol):
+class Endpoint(Protocol):
     """The side that holds the learner's objects."""
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]: ...
 
 
-class LocalPeer:
+class LocalEndpoint:
     """Objects in this process. Values are copied both ways as if they travelled."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
-        self._answerer, self._counted = answerer.Answerer(namespace), _Counted()
+        self._answerer, self._counted = responder.Responder(namespace), _Counted()
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         proxies: list[wire.Proxy] = []
@@ -58,7 +59,7 @@ class LocalPeer:
         return wire.copy(self._answerer.answer(arrived))
 
 
-class RemotePeer:
+class RemoteEndpoint:
     """Objects at the other end of a channel, which may be hostile, slow or dead. The channel limits the time."""
 
     def __init__(self, channel: wire.Channel) -> None:
@@ -72,15 +73,15 @@ class RemotePeer:
                 reply = self._channel.receive()
                 too_much = any(got > most for got, most in zip(self._channel.received, MAX_RECEIVED, strict=True))
                 if not isinstance(reply, dict) or too_much:
-                    raise PeerGone(UNREADABLE)
+                    raise EndpointGone(UNREADABLE)
                 if "callback" not in reply:
                     return reply
                 self._channel.send(self._counted.call(proxies, reply))
         except wire.WireError as error:
-            raise PeerGone(UNREADABLE) from error
+            raise EndpointGone(UNREADABLE) from error
         except (EOFError, OSError) as error:
-            raise PeerGone("the notebook's process ended") from error
-        raise PeerGone(f"the function handed over was called more than {MAX_CALLBACKS} times")
+            raise EndpointGone("the notebook's process ended") from error
+        raise EndpointGone(f"the function handed over was called more than {MAX_CALLBACKS} times")
 
 
 class _Counted:
@@ -99,7 +100,7 @@ class _Counted:
             return {"value": proxies[message["callback"]](*arguments)}
         except Exception as error:
             text = f"the function that was passed in stopped with {type(error).__name__}: {error}"
-            return {"error": text[: answerer.MAX_MESSAGE]}
+            return {"error": text[: responder.MAX_MESSAGE]}
 
 
 def _size(value: Any) -> int:
@@ -111,26 +112,26 @@ def _size(value: Any) -> int:
     return 1 + (len(value) if isinstance(value, (str, bytes)) else 0)
 
 
-class Subject:
+class Candidate:
     """An answer under questions: functions are called; classes are constructed, given weights and called.
 
     forbidden: functions whose calls are to be noticed; `called` holds those that were.
     """
 
-    def __init__(self, exercise: Exercise, peer: Peer, forbidden: Sequence[str] = ()) -> None:
-        self._exercise, self._peer, self._forbidden = exercise, peer, list(forbidden)
+    def __init__(self, exercise: Exercise, endpoint: Endpoint, forbidden: Sequence[str] = ()) -> None:
+        self._exercise, self._endpoint, self._forbidden = exercise, endpoint, list(forbidden)
         self.called: set[str] = set()
         self._seed = 0
         self._traced: dict[tuple, tuple] = {}  # constructor's arguments -> how its blocks' parameters are used
         self._manners: set[frozenset] | None = None  # in which a class's parameters were read where they agreed
 
-    def turn_to(self, peer: Peer) -> None:
+    def turn_to(self, endpoint: Endpoint) -> None:
         """Ask the rest of a side that holds the same answer."""
-        self._peer = peer
+        self._endpoint = endpoint
 
-    def beside(self, peer: Peer) -> "Subject":
+    def beside(self, endpoint: Endpoint) -> "Candidate":
         """The same answer on another side: with what is known of its parameters by now."""
-        other = Subject(self._exercise, peer, self._forbidden)
+        other = Candidate(self._exercise, endpoint, self._forbidden)
         other._traced, other._manners = dict(self._traced), self._manners
         return other
 
@@ -146,7 +147,7 @@ class Subject:
     def observe(
         self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None, seed: int = 0
     ) -> Observation:
-        """What the answer shows. Raises PeerGone when the other side is lost or answers nonsense.
+        """What the answer shows. Raises EndpointGone when the other side is lost or answers nonsense.
 
         seed: of what the answer draws itself; the same question under two seeds shows whether it does.
         """
@@ -163,7 +164,7 @@ class Subject:
         try:
             return replace(seen, result=self._exercise.reads(case, seen.result))
         except Exception as error:  # what a stage says has a form, which only forged replies lack
-            raise PeerGone(UNREADABLE) from error
+            raise EndpointGone(UNREADABLE) from error
 
     def _observe(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
         if self._exercise.roles is not None:
@@ -196,7 +197,7 @@ class Subject:
         troubles: tuple = ()
         if _are_blocks(wanted):
             used, ones = self._traced.get(case.construct) or (
-                _names(made.get(name), uses.MOST) for name in ("used", "ones")
+                _names(made.get(name), parameter_order.MOST) for name in ("used", "ones")
             )
             if used:  # else it stops with these arguments
                 self._traced[case.construct] = used, ones
@@ -269,7 +270,7 @@ class Subject:
             return Observation(_raised(reply))
         inputs = _field(reply, "inputs", tuple)
         if "result" not in reply or len(inputs) != len(case.arguments):
-            raise PeerGone(UNREADABLE)
+            raise EndpointGone(UNREADABLE)
         by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
         gradients = {Part("argument", index): _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
         by_parameter = reply.get("parameter_gradients")
@@ -282,7 +283,7 @@ class Subject:
 
     def _ask(self, action: str, seed: int | None = None, **details: Any) -> dict[str, Any]:
         seed = self._seed if seed is None else seed
-        reply = self._peer.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
+        reply = self._endpoint.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
         called = reply.get("called")
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
         self.called |= texts & set(self._forbidden)  # a reply may say anything
@@ -300,9 +301,9 @@ def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
 
 
 def _field(reply: dict[str, Any], name: str, kind: type) -> Any:
-    """A part of a reply, which has to be of its kind. Raises PeerGone when it is not."""
+    """A part of a reply, which has to be of its kind. Raises EndpointGone when it is not."""
     if not isinstance(reply.get(name), kind):
-        raise PeerGone(UNREADABLE)
+        raise EndpointGone(UNREADABLE)
     return reply[name]
 
 
@@ -311,19 +312,19 @@ def _tensor(sent: Any) -> torch.Tensor | None:
 
 
 def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
-    """Parameter name -> shape, as a peer said them; tensors of these shapes are made here."""
+    """Parameter name -> shape, as a endpoint said them; tensors of these shapes are made here."""
     if len(parameters) > MAX_PARAMETERS:
-        raise PeerGone(f"the answer has more than {MAX_PARAMETERS:,} parameters")
+        raise EndpointGone(f"the answer has more than {MAX_PARAMETERS:,} parameters")
     shapes: dict[str, tuple[int, ...]] = {}
     for said in parameters:
         name, shape, *_ = said if isinstance(said, list) and len(said) == 3 else (None, None)
         if not isinstance(name, str) or not isinstance(shape, list) or not all(type(size) is int for size in shape):
-            raise PeerGone(UNREADABLE)
+            raise EndpointGone(UNREADABLE)
         if len(shape) > wire.MAX_AXES or any(not 0 <= size <= MAX_PARAMETER_NUMBERS for size in shape):
-            raise PeerGone(f"a parameter has more than {wire.MAX_AXES} axes, or an axis that is too long")
+            raise EndpointGone(f"a parameter has more than {wire.MAX_AXES} axes, or an axis that is too long")
         shapes[name[:MAX_NAME]] = tuple(shape)
     if sum(map(math.prod, shapes.values())) > MAX_PARAMETER_NUMBERS:
-        raise PeerGone(f"the answer's parameters hold more than {MAX_PARAMETER_NUMBERS:,} numbers")
+        raise EndpointGone(f"the answer's parameters hold more than {MAX_PARAMETER_NUMBERS:,} numbers")
     return shapes
 
 
@@ -338,7 +339,9 @@ def _are_blocks(wanted: tuple) -> bool:
 
 def _raised(reply: dict[str, Any]) -> Raised:
     error = _field(reply, "error", dict)
-    kind, message, source = (_field(error, name, str)[: answerer.MAX_MESSAGE] for name in ("type", "message", "source"))
+    kind, message, source = (
+        _field(error, name, str)[: responder.MAX_MESSAGE] for name in ("type", "message", "source")
+    )
     line = error.get("line")
     kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
     line = line if type(line) is int else 0
@@ -346,11 +349,11 @@ def _raised(reply: dict[str, Any]) -> Raised:
 
 
 def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Names and shapes as a peer said them, of those that have the form."""
+    """Names and shapes as a endpoint said them, of those that have the form."""
     pairs = [pair for pair in sent if isinstance(pair, list) and len(pair) == 2] if isinstance(sent, list) else []
     return tuple(
         (name[:MAX_NAME], tuple(shape))
-        for name, shape in pairs[: answerer.MAX_SHAPES]
+        for name, shape in pairs[: responder.MAX_SHAPES]
         if isinstance(name, str) and isinstance(shape, list) and len(shape) <= wire.MAX_AXES
         if all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
     )

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.judging.equal import equal
+from autograder.judging.closeness import equal
 from autograder.judging.observation import Observation, Outcome
-from autograder.judging.observe import Subject
-from autograder.judging.question import right_answer
+from autograder.judging.observe import Candidate
+from autograder.judging.probe_inputs import right_answer
 
 OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 OTHER = 20_817  # the seed of inputs that are asked for comparison
@@ -68,27 +68,27 @@ def varied(case: Case, place: int) -> list[Case]:
     return [case, *(dict(other_cases(case, OTHER + seed))[place] for seed in range(4))]
 
 
-def repeat(exercise: Exercise, subject: Subject, failed: Outcome, may_be_shown: bool) -> RepeatRun:
-    """Run a failed probe again. Raises PeerGone when the other side is lost.
+def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_shown: bool) -> RepeatRun:
+    """Run a failed probe again. Raises EndpointGone when the other side is lost.
 
     may_be_shown: whether results for other inputs may be reported; of a hidden probe only whether two calls differ.
     """
     same = tuple(
-        subject.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
+        candidate.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
     )
     others = {}
     for place, case in other_cases(failed.case) if may_be_shown else ():
         expected = right_answer(exercise, failed.probe, case)
-        got = subject.observe(failed.probe, case, expected)
-        if not equal(got.result, failed.got.result) or _plays_no_part(exercise, subject, failed, place):
+        got = candidate.observe(failed.probe, case, expected)
+        if not equal(got.result, failed.got.result) or _plays_no_part(exercise, candidate, failed, place):
             others[place] = expected, got
     return RepeatRun(failed, same, others)
 
 
-def _plays_no_part(exercise: Exercise, subject: Subject, failed: Outcome, place: int) -> bool:
+def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, place: int) -> bool:
     """Whether the result does not depend on an argument with other values in the rest either."""
     first, *others = (
-        subject.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
+        candidate.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
         for case in varied(failed.case, place)
     )
     return all(equal(first.result, other.result) for other in others)

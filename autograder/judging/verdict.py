@@ -1,21 +1,21 @@
-"""What was decided about one answer, as facts. What a learner reads of it is written in `report`."""
+"""What was decided about one answer, as facts. Why an answer fails is found by `diagnosis`, and `feedback` writes
+what a learner reads of it."""
 
 from dataclasses import dataclass
 
-from autograder.catalogue.exercise import Evidence, Exercise, Misconception
-from autograder.judging.fact import Noticed
+from autograder.catalogue.exercise import Exercise
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.repeat_run import RepeatRun
 
 UNWRITTEN = "NotImplementedError"
-NO_FORWARD = ("forward",)  # what torch raises it for too (see `answerer.describe`)
+NO_FORWARD = ("forward",)  # what torch raises it for too (see `responder.describe`)
 PASSED, WRONG, BLANK = "passed", "wrong", "blank"
 MISSING, FORBIDDEN, NOT_CHECKED = "missing", "forbidden", "not checked"
 
 
 @dataclass(frozen=True)
 class Forbidden:
-    """The answer takes a shortcut. findings: what its source shows (see `rules.findings`); called: functions' names."""
+    """The answer takes a shortcut. findings: what its source shows (see `forbidden`); called: functions' names."""
 
     findings: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
@@ -45,19 +45,14 @@ class Verdict:
     """What was decided about one answer.
 
     whole: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. again: the first
-    failure run again. The other fields are filled by `explain`, and no points depend on them. diagnosis: the known
-    mistake; noticed: facts about a failure that no known mistake explains; failed_explanation: the traceback of an
-    exception of ours that ended the explanation.
+    failure run again, for `diagnosis`; no points depend on it.
     """
 
     exercise: Exercise
     whole: bool
     outcomes: tuple[Outcome, ...] = ()
-    diagnosis: tuple[Misconception, Evidence | None] | None = None
     unasked: Forbidden | Missing | NotChecked | None = None
-    noticed: tuple[Noticed, ...] = ()
     again: RepeatRun | None = None
-    failed_explanation: str = ""
 
     @property
     def visible_points(self) -> float:
@@ -106,10 +101,6 @@ class Verdict:
     def excused(self) -> bool:
         """Whether it was not checked by no fault of the answer."""
         return isinstance(self.unasked, NotChecked) and self.unasked.excused
-
-    @property
-    def misconception(self) -> Misconception | None:
-        return self.diagnosis[0] if self.diagnosis else None
 
     @property
     def blank(self) -> bool:

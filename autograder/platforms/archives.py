@@ -1,7 +1,7 @@
 """Archives of which nothing is believed: what is in one of them is copied out within bounds, or is named.
 
 A class's download is a zip or a folder; what a student put into it can be anything, archives in archives included. Each
-student's work has bounds of its own (`Shelf`), so that no archive costs anybody but its author.
+student's work has bounds of its own (`SubmissionStore`), so that no archive costs anybody but its author.
 """
 
 import gzip
@@ -88,7 +88,7 @@ def fitted(name: str) -> str:
     return stem.encode()[:LONGEST].decode(errors="ignore") + dot + ending
 
 
-class Shelf:
+class SubmissionStore:
     """One student's work, as it is laid down in a folder. `remarks`: what is not there, and why."""
 
     def __init__(self, folder: Path) -> None:

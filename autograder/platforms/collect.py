@@ -25,13 +25,13 @@ from nbgrader.plugins import ExtractorPlugin
 
 from autograder import course
 from autograder.course import CourseError
-from autograder.intake import receipts
 from autograder.platforms import archives, class_list, downloads, roster, submission_times, tables
-from autograder.platforms.archives import Entry, Shelf, shown
+from autograder.platforms.archives import Entry, SubmissionStore, shown
 from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
-from autograder.platforms.roster import Collected, Roster
+from autograder.platforms.roster import Roster
 from autograder.platforms.submission_times import HandedIn
-from autograder.policy import course_time
+from autograder.policy import collected, course_time, receipts
+from autograder.policy.collected import Collected
 from autograder.reports import results
 from autograder.reports.results import Student
 
@@ -202,7 +202,9 @@ class Extractor(ExtractorPlugin):
             name = path.name if path.is_dir() else path.stem
             try:
                 with archives.opened(path) as entries:
-                    shelves: dict[str, Shelf] = defaultdict(lambda name=name: Shelf(extracted / name))
+                    shelves: dict[str, SubmissionStore] = defaultdict(
+                        lambda name=name: SubmissionStore(extracted / name)
+                    )
                     for entry in entries:
                         shelves[entry.parts[0]].add(entry, entry.parts)
             except (OSError, zipfile.BadZipFile, NotImplementedError):
@@ -232,7 +234,7 @@ class _Desk:
         self._released = [path.name for path in Path(released).glob("*.ipynb")]
         for left in self._own.glob(".arriving-*"):  # by a collection that was interrupted
             shutil.rmtree(left, ignore_errors=True)
-        self.register = roster.register(Path(places.root), assignment)
+        self.register = collected.register(Path(places.root), assignment)
         self.register.numbers |= numbers
 
     def take(self, student: Student, owner: Owner, files: Files, archive: Path) -> None:
@@ -242,9 +244,9 @@ class _Desk:
         self._own.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._own, prefix=".arriving-") as arriving:
             staged, remarks, names = self._stage(Path(arriving) / "work", files)
-            digest, made = roster.digest_of(staged), _made(archive)
+            digest, made = collected.digest_of(staged), _made(archive)
             there = folder.is_dir() and any(folder.iterdir())
-            if there and digest == (before.digest if before else roster.digest_of(folder)):
+            if there and digest == (before.digest if before else collected.digest_of(folder)):
                 how = "same"
             elif there and before and made < before.made:
                 self._summary.students["older"].append(student)
@@ -299,7 +301,7 @@ class _Desk:
     def _stage(self, folder: Path, files: Files) -> tuple[Path, list[str], dict[str, str]]:
         """Lay the files down; returns the folder, what was left out, and path -> what the download called it."""
         folder.mkdir(parents=True)
-        shelf, names = Shelf(folder), {}
+        shelf, names = SubmissionStore(folder), {}
         given = {parts for _, parts in files}
         for entry, parts in files:
             first = (downloads.resubmitted(parts[-1], self._released),)

@@ -31,7 +31,7 @@ from autograder.grade.outdated import remarks as not_settled
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Register, Roster
-from autograder.policy import course_time
+from autograder.policy import collected, course_time
 from autograder.policy.files import atomic_write
 from autograder.reports import feedback, fresh, results
 from autograder.reports.export import number, safe
@@ -107,7 +107,7 @@ def read(root: Path, assignment: str, worksheet: Path | None = None) -> Batch:
             pages[each.student.id] = found
     if not pages:
         raise CourseError(f"There is no feedback for {assignment} yet: nbgrader generate_feedback {assignment}")
-    register = roster.register(root, assignment)
+    register = collected.register(root, assignment)
     numbers = {student: each.number for student, each in register.students.items() if each.system == MOODLE}
     numbers = {**register.numbers, **numbers}
     if worksheet is not None:

@@ -19,9 +19,9 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import CourseError
 from autograder.platforms.downloads import CANVAS
-from autograder.platforms.roster import Collected, Register
 from autograder.platforms.tables import cell, read_table
 from autograder.policy import arrival, course_time, times
+from autograder.policy.collected import Collected, Register
 from autograder.reports import results
 from autograder.reports.results import Student
 

@@ -22,10 +22,9 @@ from traitlets.config import Config
 
 from autograder import catalogue, course
 from autograder.course import CourseError
-from autograder.grade import late, points
 from autograder.grade.execute import JudgedExecute
 from autograder.platforms import class_list
-from autograder.policy import course_time, deadlines, times
+from autograder.policy import course_time, deadlines, late, points, times
 from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.prepare.release import refuse_other_cells

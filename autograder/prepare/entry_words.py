@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.grade.points import phrase, sentence
+from autograder.policy.points import phrase, sentence
 
 HINTS = ("a nudge", "a plan of shapes", "pseudocode")
 FACTS = re.compile(r"Difficulty [●○]{3} · about \d+ minutes? · [\d.]+ points? \([^)]*\)")

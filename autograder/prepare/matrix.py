@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.evidence import Explained
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.verdict import Verdict
-from autograder.judging.words import explanation
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.release import answer_cells
 from autograder.prepare.trial import Trials
 
@@ -79,7 +79,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
     others = [hmac.new(secret, f"draw {n}".encode(), hashlib.sha256).digest() for n in range(1, draws)]
     done, total = 0, 2 + len(exercise.wrong) + len(exercise.right)
 
-    def judge(source: str, draws_from: Sequence[bytes] = (secret, *others)) -> list[Verdict]:
+    def judge(source: str, draws_from: Sequence[bytes] = (secret, *others)) -> list[Explained]:
         nonlocal done
         done += 1
         if sys.stderr.isatty():
@@ -88,9 +88,9 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
         if not exercise.trained:
             return [trials.judge(exercise, set_up, source, f"{exercise.id}.py", each) for each in draws_from]
         keys = [draw_key(each, assignment.id, exercise.id, [source]) for each in draws_from]
-        return [judge_and_explain(exercise, LocalPeer(namespace_of(source)), key) for key in keys]
+        return [judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), key) for key in keys]
 
-    def odd(what: str, verdicts: Sequence[Verdict], is_well: Callable[[Verdict], bool]) -> list[str]:
+    def odd(what: str, verdicts: Sequence[Explained], is_well: Callable[[Explained], bool]) -> list[str]:
         """A complaint where not all is well: how the first that is not fared, and how many are not."""
         wrongly = [verdict for verdict in verdicts if not is_well(verdict)]
         often = f" (On {len(wrongly)} of {len(verdicts)} draws.)" if len(verdicts) > 1 else ""
@@ -115,11 +115,11 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
     return Row(exercise, worst, best, failed, named, passed, tuple(complaints))
 
 
-def _name(verdict: Verdict) -> str | None:
+def _name(verdict: Explained) -> str | None:
     return verdict.misconception.name if verdict.misconception else None
 
 
-def _fared(verdict: Verdict) -> str:
+def _fared(verdict: Explained) -> str:
     if verdict.passed:
         return "passes."
     if _name(verdict):

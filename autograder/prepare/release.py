@@ -12,9 +12,9 @@ from nbgrader.api import MissingEntry
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.grade import points
+from autograder.feedback.messages import explanation
 from autograder.judging.verdict import Verdict
-from autograder.judging.words import explanation
+from autograder.policy import points
 from autograder.prepare import check_cache, entry_words, hand_out
 from autograder.prepare.check_cache import CheckCache
 from autograder.prepare.generated import Generated

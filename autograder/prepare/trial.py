@@ -10,15 +10,16 @@ from pathlib import Path
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.diagnosis.evidence import Explained, explained
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.feedback.messages import explanation
+from autograder.feedback.report import as_text
 from autograder.inside.limits import Limits
-from autograder.judging import rules
-from autograder.judging.explain import judge_and_explain
+from autograder.judging import forbidden
 from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
-from autograder.judging.observe import RemotePeer
-from autograder.judging.report import as_text
-from autograder.judging.verdict import Verdict, not_checked
-from autograder.judging.words import explanation
+from autograder.judging.observe import RemoteEndpoint
+from autograder.judging.verdict import not_checked
 from autograder.sandbox import backends, runner
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
 from autograder.sandbox.budget import limits_of
@@ -52,7 +53,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def try_files(
     exercise: Exercise, files: Sequence[Path], root: Path, trust: bool = False
-) -> Iterator[tuple[Path, Verdict]]:
+) -> Iterator[tuple[Path, Explained]]:
     """Each file's verdict, in order. Raises CourseError when the released notebook, or a sandbox, is missing.
 
     trust: whether the answers may run without a sandbox.
@@ -62,7 +63,7 @@ def try_files(
     with Trials(trust) as trials:
         for file, source in sources:
             if isinstance(source, OSError | UnicodeDecodeError):
-                yield file, not_checked(exercise, f"{file} cannot be read: {source}")
+                yield file, explained(not_checked(exercise, f"{file} cannot be read: {source}"))
             else:
                 yield file, trials.judge(exercise, set_up, source, file.name, course.secret(root))
 
@@ -96,13 +97,13 @@ class Trials:
         name: str,
         secret: bytes,
         assignment: Assignment | None = None,
-    ) -> Verdict:
+    ) -> Explained:
         """The verdict on one answer, with hidden inputs drawn for this source.
 
         assignment: what may be imported; that of the exercise where none is given.
         """
         assignment = assignment or catalogue.assignment_of(exercise)
-        findings = rules.findings([*set_up, source], exercise, assignment)
+        findings = forbidden.findings([*set_up, source], exercise, assignment)
         key = draw_key(secret, assignment.id, exercise.id, [source])
         limits = Limits(cell_seconds=exercise.seconds)
         if exercise.trained:
@@ -112,9 +113,9 @@ class Trials:
             try:
                 stopped = _run(submission, [(cell, "") for cell in set_up] + [(source, name)])
                 with submission.questioned(exercise.seconds) as channel:
-                    verdict = judge_and_explain(exercise, RemotePeer(channel), key, findings, stopped)
+                    verdict = judge_and_explain(exercise, RemoteEndpoint(channel), key, findings, stopped)
             except Ended as ended:
-                verdict = verdict or not_checked(exercise, str(ended))
+                verdict = verdict or explained(not_checked(exercise, str(ended)))
         return verdict
 
 
@@ -134,7 +135,7 @@ def _read(file: Path) -> str | OSError | UnicodeDecodeError:
         return error
 
 
-def _as_json(file: Path, judged: Verdict) -> dict:
+def _as_json(file: Path, judged: Explained) -> dict:
     return {
         "file": str(file),
         "exercise": judged.exercise.id,

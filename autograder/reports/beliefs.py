@@ -20,7 +20,7 @@ from autograder.catalogue import inventory
 from autograder.catalogue.exercise import Assignment
 from autograder.catalogue.inventory import RIGHT, UNKNOWN, Belief, Question
 from autograder.course import CourseError
-from autograder.intake import handed_in
+from autograder.intake import untrusted_files
 from autograder.reports import pages, results
 from autograder.reports.feedback import address_of_book
 
@@ -164,7 +164,7 @@ class _Refused(ValueError):
 
 
 def _content(path: Path) -> bytes:
-    with handed_in.opened(path) as file:
+    with untrusted_files.opened(path) as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise _Refused(f"larger than {LARGEST_FILE // 1024} KiB")

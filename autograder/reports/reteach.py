@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Exercise, Misconception, Section
-from autograder.grade.points import sentence
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.diagnosis.sentences import argument_names
+from autograder.feedback.messages import seen
 from autograder.judging.compare import number
-from autograder.judging.diagnose import namespace_of
 from autograder.judging.judge import judge
-from autograder.judging.noticed_words import argument_names
 from autograder.judging.observation import Outcome, Raised, Structure
-from autograder.judging.observe import LocalPeer
-from autograder.judging.words import seen
+from autograder.judging.observe import LocalEndpoint
+from autograder.policy.points import sentence
 
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
@@ -54,7 +54,7 @@ class Card:
 
 def card(exercise: Exercise, misconception: Misconception) -> Card:
     """The card, with the smallest case of the exercise on which the wrong answer differs from the right one."""
-    outcomes = judge(exercise, LocalPeer(namespace_of(misconception.source)), DEMONSTRATION).outcomes
+    outcomes = judge(exercise, LocalEndpoint(namespace_of(misconception.source)), DEMONSTRATION).outcomes
     return card_from(exercise, misconception, outcomes)
 
 

@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from autograder.inside import trees
+from autograder.inside import safe_rmtree
 
 PREFIX = "attention-by-hand-"
 HELD = ".held"  # is there once the folder has been locked, so that one which is being made is not taken for a left one
@@ -46,7 +46,7 @@ class PrivateFolder:
 
     def remove(self) -> None:
         """Remove it and all that is in it, and let go of it."""
-        trees.remove(self.path)
+        safe_rmtree.remove(self.path)
         with contextlib.suppress(OSError):  # an empty one also where no more files can be opened
             (self.path / HELD).unlink(missing_ok=True)
             self.path.rmdir()
@@ -74,6 +74,6 @@ def _remove_unless_held(path: Path) -> None:
         if os.fstat(lock).st_uid != os.getuid() or not (path / HELD).exists():
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError, an OSError, where somebody holds it
-        trees.remove(path)
+        safe_rmtree.remove(path)
     finally:
         os.close(lock)

@@ -23,11 +23,11 @@ from nbformat.v4 import new_output
 
 from autograder import course
 from autograder.catalogue.exercise import Assignment
-from autograder.inside import trees, wire
+from autograder.inside import safe_rmtree, wire
 from autograder.inside.limits import Limits
 from autograder.inside.local_socket import short_address
 from autograder.inside.usage import ASLEEP, DISK, SIGNAL
-from autograder.judging.observe import PeerGone
+from autograder.judging.observe import EndpointGone
 from autograder.sandbox import backends
 from autograder.sandbox.backends import Backend, SandboxError
 from autograder.sandbox.private_folder import PrivateFolder
@@ -46,7 +46,7 @@ BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PRELOADED = ("numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline")  # slow, so imported once where used
 
 
-class Ended(PeerGone):
+class Ended(EndpointGone):
     """A submission's process is gone; the text says how.
 
     killed: by a signal that nobody here has sent, as the kernel does where memory is short, or a person. Where a
@@ -234,11 +234,11 @@ class Submission:
         moment: a name for this moment; asked for a second time, the notebook's names stand for what they did then.
         """
         ours, theirs = socket.socketpair()
-        too_long = PeerGone(f"your code did not finish within {seconds:g} seconds")
+        too_long = EndpointGone(f"your code did not finish within {seconds:g} seconds")
         channel = wire.Channel(ours, _Patience(self, seconds, "A check", too_long))
         with theirs:
             self._send({"check": True, "moment": moment})
-            with contextlib.suppress(OSError):  # a dead peer is found out by the first question
+            with contextlib.suppress(OSError):  # a dead endpoint is found out by the first question
                 socket.send_fds(self._connection, [b"."], [theirs.fileno()])
         try:
             yield channel
@@ -262,7 +262,7 @@ class Submission:
         if used["memory"] > limits.memory_bytes:
             self.end(f"the notebook used more than {limits.memory_bytes / (1 << 30):g} GiB of memory")
         if used["disk"] > limits.disk_bytes:
-            most = f"more than {limits.disk_bytes >> 20} MiB, or folders nested more than {trees.DEEPEST} deep,"
+            most = f"more than {limits.disk_bytes >> 20} MiB, or folders nested more than {safe_rmtree.DEEPEST} deep,"
             self.end(f"the notebook wrote {most} to the disk")
         if seconds > limits.notebook_seconds:
             self.end(f"the notebook took more than {limits.notebook_seconds:g} seconds")

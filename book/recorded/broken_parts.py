@@ -26,10 +26,10 @@ from autograder.assemble import gather
 from autograder.assemble.run import TRANSLATOR
 from autograder.assemble.write import as_file
 from autograder.catalogue.exercise import Misconception
-from autograder.judging.explain import explain
-from autograder.judging.judge import Hearing, draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.question import question_of
+from autograder.diagnosis.explain import explain
+from autograder.judging.judge import JudgingSession, draw_key
+from autograder.judging.observe import LocalEndpoint
+from autograder.judging.probe_inputs import question_of
 from autograder.judging.verdict import Verdict
 from autograder.prepare.release import answer_cells
 from transformer_ref.data.batching import pad_sequences
@@ -250,11 +250,11 @@ def _until_end(row: Sequence[int]) -> list[int]:
 
 def judged(translate: Callable[[list[str]], list[str]], key: bytes | None = KEY) -> Verdict:
     """What a learner's own check of 12.3 says of a translator: with a key, its hidden lines too."""
-    hearing = Hearing(catalogue.find("translate"), key, disclosed=True)
-    peer = LocalPeer({"translate": translate})
-    hearing.ask(peer, hidden=False)
-    hearing.ask(peer, hidden=True)
-    return explain(hearing.verdict())
+    session = JudgingSession(catalogue.find("translate"), key, disclosed=True)
+    endpoint = LocalEndpoint({"translate": translate})
+    session.ask(endpoint, hidden=False)
+    session.ask(endpoint, hidden=True)
+    return explain(session.verdict())
 
 
 def replayed(seen: dict) -> Callable[[list[str]], list[str]]:

@@ -9,7 +9,7 @@ card of its own, so that it reads on a light page and on a dark one.
 import html
 from pathlib import Path
 
-from autograder.judging.in_notebook import judge_in_notebook
+from autograder.notebook.own_check import judge_in_notebook
 
 PICTURE = Path(__file__).resolve().parents[1] / "assets" / "diagnosis.svg"
 EXERCISE = "attention-weights"

@@ -9,11 +9,11 @@ import torch
 from playwright.sync_api import Page, expect
 
 from autograder import catalogue
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from transformer_ref.data.grammar import build_corpus
 
 CHAPTER = "00_start_here"
@@ -75,7 +75,7 @@ def test_the_reports_on_the_page_are_what_the_check_prints_today(book, name):
     source = f"def row_normalize(x):\n    return {BROKEN[name]}\n"
     key = draw_key(b"numbers for this page", CHAPTER, "row-normalize", [source])
     report = as_text(
-        judge_and_explain(catalogue.find("row-normalize"), LocalPeer(namespace_of(source)), key, disclosed=True)
+        judge_and_explain(catalogue.find("row-normalize"), LocalEndpoint(namespace_of(source)), key, disclosed=True)
     )
     printed = [node.get_text() for node in book.soup(CHAPTER).select(".cell_output pre")]
     assert any(report in text for text in printed)

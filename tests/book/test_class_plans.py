@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue
-from autograder.grade import late
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
-from autograder.judging.observe import LocalPeer
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.judging.observe import LocalEndpoint
+from autograder.policy import late
 from book import pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +122,7 @@ def entry(source: str, tmp_path: Path):
 
 
 def verdict(exercise, source: str):
-    return judge_and_explain(exercise, LocalPeer(namespace_of(source)), b"any")
+    return judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"any")
 
 
 def test_the_worked_exercise_knows_its_mistakes_and_the_one_met_in_class_once_it_is_added(tmp_path):

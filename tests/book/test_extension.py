@@ -147,7 +147,7 @@ def test_pages_that_are_read_again_find_their_executed_cells(build, tmp_path, mo
     [
         ("transformer_ref/model/attention.py", True),
         ("transformer_ref/recorded/new.json", True),
-        ("autograder/judging/report.py", True),
+        ("autograder/feedback/report.py", True),
         ("autograder/inside/wire.py", True),
         ("autograder/catalogue/ch00_start_here/shapes.py", True),
         ("autograder/catalogue/ch05_self_attention/attend.py", False),

@@ -10,7 +10,7 @@ import pytest
 from graded_course import Graded
 
 from autograder.catalogue.exercise import Assignment
-from autograder.judging import remembered
+from autograder.notebook import progress_store
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
@@ -26,10 +26,10 @@ def sandbox_or_trust():
 @pytest.fixture(autouse=True)
 def what_checks_earn_here_is_not_remembered(tmp_path, monkeypatch):
     """A check that runs in the repository itself would leave what it earned for the next test, and for the next run."""
-    place = remembered.place
+    place = progress_store.place
     here = sample_class.ROOT
     monkeypatch.setattr(
-        remembered, "place", lambda start=None: place(start) if start or Path.cwd() != here else tmp_path
+        progress_store, "place", lambda start=None: place(start) if start or Path.cwd() != here else tmp_path
     )
 
 

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from autograder import catalogue, course
-from autograder.grade.points import sentence
+from autograder.policy.points import sentence
 
 ROOT = course.find_root()
 by_assignment = pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda a: a.id)

@@ -10,7 +10,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, wrong
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
-from autograder.inside.streams import Teller
+from autograder.inside.fixtures.gpt import Teller
 from transformer_ref.beyond import gpt
 
 GENERATE, WINDOW = sections("generate window")

@@ -10,7 +10,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, turned, usual_probes, visible
 from autograder.catalogue.quotes import wrong_row
-from autograder.inside.stages import Growth
+from autograder.inside.fixtures.base import Growth
 from transformer_ref.beyond import efficient
 
 BRACKETS, PHI, STEPS = sections("brackets phi rnn")

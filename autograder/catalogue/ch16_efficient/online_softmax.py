@@ -12,7 +12,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import wrong_row
-from autograder.inside.stages import Reading
+from autograder.inside.fixtures.base import Reading
 from transformer_ref.beyond import efficient
 
 TILES, RESCALE = sections("tiles rescale")

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.judging.explain import judge_and_explain
-from autograder.judging.observe import LocalPeer
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 
 EXERCISE = catalogue.find("centered-rows")
@@ -15,7 +15,7 @@ def verdict_on(source: str) -> Verdict:
     """How an answer is judged, hidden questions included. Your own answers only: nothing keeps them in."""
     namespace = {"torch": torch}
     exec(source, namespace)
-    return judge_and_explain(EXERCISE, LocalPeer(namespace), key=b"any")
+    return judge_and_explain(EXERCISE, LocalEndpoint(namespace), key=b"any")
 
 
 @pytest.mark.parametrize("variant", EXERCISE.right, ids=lambda variant: variant.name)

@@ -12,7 +12,7 @@ from pygments.lexers import PythonLexer
 from autograder import catalogue
 from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
 from autograder.catalogue.sections import chapter_title
-from autograder.judging import layout
+from autograder.feedback import render
 from autograder.policy.files import atomic_write
 
 FOLDER = Path(__file__).parent
@@ -36,7 +36,7 @@ def code(source: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence of the catalogue, whose *stars* mean emphasis and whose `ticks` mean code; all else is escaped."""
-    return Markup(layout.prose(text))
+    return Markup(render.prose(text))
 
 
 def title(assignment: str, notebook: str) -> str:

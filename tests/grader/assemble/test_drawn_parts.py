@@ -9,9 +9,9 @@ import torch
 
 from autograder import catalogue
 from autograder.assemble.run import TRANSLATOR, lacks_only_attention_biases
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare import sample_class
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import Batch
@@ -35,8 +35,8 @@ def drawn(seed: int) -> dict[str, str]:
 
 def not_passed(code: OwnCode) -> list[str]:
     """The parts that do not earn everything where they stand, beside the others."""
-    peer = LocalPeer(vars(code.module))
-    verdicts = {name: judge_and_explain(catalogue.find(name), peer, KEY) for name in TRANSLATOR}
+    endpoint = LocalEndpoint(vars(code.module))
+    verdicts = {name: judge_and_explain(catalogue.find(name), endpoint, KEY) for name in TRANSLATOR}
     return [name for name, each in verdicts.items() if not (each.passed or lacks_only_attention_biases(each))]
 
 

@@ -7,9 +7,9 @@ from importlib import import_module
 import pytest
 
 from autograder import catalogue
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
 from transformer_ref import mine
 
@@ -21,7 +21,7 @@ BY_NAME = {name: each for a in catalogue.ASSIGNMENTS for each in a.exercises for
 def test_the_package_s_part_would_earn_everything_in_its_exercise(name):
     module, _, attribute = mine.GIVEN[name].rpartition(".")
     exercise = BY_NAME[name]
-    verdict = judge_and_explain(exercise, LocalPeer({name: getattr(import_module(module), attribute)}), KEY)
+    verdict = judge_and_explain(exercise, LocalEndpoint({name: getattr(import_module(module), attribute)}), KEY)
     assert [outcome.probe.name for outcome in verdict.outcomes if not outcome.passed] == []
     assert verdict.points == exercise.points
 

@@ -6,13 +6,13 @@ import torch
 from autograder import catalogue
 from autograder.catalogue.ch16_efficient.attention_flops import attention_flops, attention_memory
 from autograder.catalogue.known_answers import answer
-from autograder.inside import counted
-from autograder.inside.stages import Growth
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.inside import op_counter
+from autograder.inside.fixtures.base import Growth
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 PHI = "    Q, K = F.elu(Q) + 1, F.elu(K) + 1\n"
@@ -40,13 +40,15 @@ def linear(body: str) -> str:
 
 
 def verdict_on(exercise_id: str, source: str):
-    return judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+    return judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(answer(source))), KEY)
 
 
 def report_on(exercise_id: str, source: str) -> str:
     """What a learner's own check says, without the hidden ones."""
     return " ".join(
-        as_text(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), None)).split()
+        as_text(
+            judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(answer(source))), None)
+        ).split()
     )
 
 
@@ -109,16 +111,16 @@ def test_the_usual_epsilon_beside_the_shares_costs_nothing():
 
 def test_views_and_what_is_written_in_place_make_nothing():
     x = torch.ones(6, 4)
-    made = counted.while_running(lambda: x.T[1:].unsqueeze(0).expand(3, -1, -1).unbind(0)[0].relu_())[1]
+    made = op_counter.while_running(lambda: x.T[1:].unsqueeze(0).expand(3, -1, -1).unbind(0)[0].relu_())[1]
     assert made.total == made.largest == 0
 
 
 def test_what_is_made_and_what_is_computed_with_count():
     x = torch.ones(6, 4)
-    made = counted.while_running(lambda: x * x)[1]
+    made = op_counter.while_running(lambda: x * x)[1]
     assert (made.total, made.largest) == (24 + 24 + 24, 24)
-    assert counted.while_running(lambda: torch.tensor([[1.0] * 50] * 50))[1].largest == 2_500
-    assert counted.while_running(lambda: torch.zeros(7, 7).tril())[1].total == 98
+    assert op_counter.while_running(lambda: torch.tensor([[1.0] * 50] * 50))[1].largest == 2_500
+    assert op_counter.while_running(lambda: torch.zeros(7, 7).tril())[1].total == 98
 
 
 def test_a_short_sentence_is_not_counted():
@@ -135,7 +137,7 @@ def test_a_block_is_read_again_only_when_its_numbers_are_used_after_anothers():
     blocks = [(torch.ones(2, 3), torch.ones(3, 4)) for _ in range(3)]
 
     def visits(function):
-        return counted.while_running(function, blocks, watched=blocks)[1].visits
+        return op_counter.while_running(function, blocks, watched=blocks)[1].visits
 
     assert visits(lambda given: [s.exp() @ v + s.amax() for s, v in given]) == [1, 1, 1]
     assert visits(lambda given: [sum(s.shape[1] for s, _ in given), *(s.exp() for s, _ in given)]) == [1, 1, 1]

@@ -11,15 +11,15 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.known_answers import Answer
-from autograder.judging import rules
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import diagnose, namespace_of
+from autograder.feedback.render import WIDTH
+from autograder.feedback.report import UNWRITTEN, as_text
+from autograder.judging import forbidden
 from autograder.judging.compare import difference
-from autograder.judging.diagnose import diagnose, namespace_of
-from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.layout import WIDTH
-from autograder.judging.observe import LocalPeer, PeerGone, Subject
-from autograder.judging.question import question, question_of, seed_of
-from autograder.judging.report import UNWRITTEN, as_text
+from autograder.judging.observe import Candidate, EndpointGone, LocalEndpoint
+from autograder.judging.probe_inputs import question, question_of, seed_of
 from autograder.reports import reteach
 from autograder.sandbox import visible as in_sandbox
 
@@ -45,7 +45,7 @@ def equal(one, other):
 
 
 def verdict_on(exercise, source, key=KEYS[0]):
-    verdict = judge_and_explain(exercise, LocalPeer(namespace_of(source)), key)
+    verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), key)
     assert not verdict.failed_explanation
     assert UNWRITTEN not in as_text(verdict)
     return verdict
@@ -66,7 +66,7 @@ def verdicts_on_mistakes(exercise_id):
 def verdicts_on_reference(exercise_id):
     """One for each key."""
     exercise = catalogue.find(exercise_id)
-    return [judge_and_explain(exercise, LocalPeer(dict(exercise.reference)), key) for key in KEYS]
+    return [judge_and_explain(exercise, LocalEndpoint(dict(exercise.reference)), key) for key in KEYS]
 
 
 def visible(verdict):
@@ -126,7 +126,8 @@ def test_no_known_answer_looks_like_a_forbidden_shortcut(exercise):
         pytest.skip("its known answers are lists of sentences, and never handed in as cells")
     assignment = catalogue.assignment_of(exercise)
     known = {
-        each.name: rules.findings([each.source], exercise, assignment) for each in (*exercise.wrong, *exercise.right)
+        each.name: forbidden.findings([each.source], exercise, assignment)
+        for each in (*exercise.wrong, *exercise.right)
     }
     assert {name: found for name, found in known.items() if found} == {}
 
@@ -191,13 +192,13 @@ def test_an_answer_that_memorizes_the_visible_inputs_earns_no_hidden_point(exerc
                 return result
         return None
 
-    verdict = judge_and_explain(exercise, LocalPeer({name: memorized}), KEYS[0])
+    verdict = judge_and_explain(exercise, LocalEndpoint({name: memorized}), KEYS[0])
     assert verdict.hidden_points == 0
 
 
 @by_id
 def test_nothing_at_all_earns_nothing(exercise):
-    assert judge_and_explain(exercise, LocalPeer({}), KEYS[0]).points == 0
+    assert judge_and_explain(exercise, LocalEndpoint({}), KEYS[0]).points == 0
 
 
 @by_id
@@ -208,13 +209,13 @@ def test_a_verdict_has_three_hints_and_a_section(exercise):
 
 def passes_what_is_visible(exercise, thing):
     """Whether an object is right on every visible probe; the first on which it is not ends the questions."""
-    subject = Subject(exercise, LocalPeer(dict.fromkeys(exercise.names, thing)))
+    candidate = Candidate(exercise, LocalEndpoint(dict.fromkeys(exercise.names, thing)))
     for probe in exercise.visible:
         case, expected, cotangent = question_of(exercise, probe, b"")
         try:
-            if difference(expected, subject.observe(probe, case, expected, cotangent), probe) is not None:
+            if difference(expected, candidate.observe(probe, case, expected, cotangent), probe) is not None:
                 return False
-        except PeerGone:
+        except EndpointGone:
             return False
     return True
 

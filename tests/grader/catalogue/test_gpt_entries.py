@@ -10,19 +10,19 @@ from autograder import catalogue
 from autograder.catalogue.ch13_gpt import gpt_block, lm_batch
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.known_answers import answer
-from autograder.inside import streams
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.inside.fixtures import gpt
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
 def verdict(exercise_id, source):
-    return judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(answer(source))), KEY)
+    return judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(answer(source))), KEY)
 
 
 def said(exercise_id, source):
@@ -37,12 +37,12 @@ def test_the_notebook_shows_the_model_that_the_probes_hand_over():
     path = ROOT / "exercises" / "13_gpt" / "gpt.ipynb"
     cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
     shown = cells["gpt-small-gpt"]
-    own = open(streams.__file__, encoding="utf-8").read()
+    own = open(gpt.__file__, encoding="utf-8").read()
     assert own.endswith(shown + "\n") and shown.startswith("class SmallBlock")
 
 
 def test_the_small_model_never_looks_ahead():
-    model, ids = streams.SmallGPT(11, 6, 2, generator()), torch.randint(11, (2, 5), generator=generator(1))
+    model, ids = gpt.SmallGPT(11, 6, 2, generator()), torch.randint(11, (2, 5), generator=generator(1))
     changed = ids.clone()
     changed[:, 3:] = (changed[:, 3:] + 1) % 11
     before, after = model(ids), model(changed)
@@ -52,7 +52,7 @@ def test_the_small_model_never_looks_ahead():
 
 @pytest.mark.parametrize("change", ["the first token", "one token fewer", "training"])
 def test_a_teller_hears_every_token_that_it_is_shown_and_its_mode(change):
-    model = streams.Teller(11, 6, 3.0, seed=4).eval()
+    model = gpt.Teller(11, 6, 3.0, seed=4).eval()
     ids = torch.randint(1, 10, (3, 5), generator=generator(2))
     other = ids[:, 1:] if change == "one token fewer" else ids.clone()
     if change == "the first token":
@@ -65,7 +65,7 @@ def test_a_teller_hears_every_token_that_it_is_shown_and_its_mode(change):
 
 def test_a_teller_bears_no_more_than_its_context():
     with pytest.raises(ValueError, match="expected 1 to 4 tokens, got 5"):
-        streams.Teller(11, 4, 3.0, seed=0)(torch.zeros(1, 5, dtype=torch.long))
+        gpt.Teller(11, 4, 3.0, seed=0)(torch.zeros(1, 5, dtype=torch.long))
 
 
 @pytest.mark.parametrize("bend", gpt_block.BENDS)
@@ -171,5 +171,5 @@ def test_stages_call_the_answer_with_real_modules():
         return [model.embed(ids)]
 
     given = {"vocabulary": 7, "D": 4, "layers": 2, "seed": 1, "looks": False}
-    came = streams.Tracing().around(tracing)(given, torch.tensor([[1, 2]]))
+    came = gpt.Tracing().around(tracing)(given, torch.tensor([[1, 2]]))
     assert seen == [14, 14] and came["hooks"] == 0 and not came["kept"]

@@ -10,10 +10,10 @@ from autograder.catalogue import defaults
 from autograder.catalogue.ch07_positional_encoding.check_criteria import random_table
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.probes import PROMISED
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
 
 HIDDEN = [(a, exercise) for a in catalogue.ASSIGNMENTS for exercise in a.exercises if exercise.hidden]
@@ -95,6 +95,6 @@ def test_a_mistake_that_needs_certain_numbers_to_show_meets_them_on_every_draw(e
     known = next(each for each in entry.wrong if each.name == NEEDS_NUMBERS[exercise])
     for draw in range(15):
         verdict = judge_and_explain(
-            entry, LocalPeer(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)])
+            entry, LocalEndpoint(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)])
         )
         assert verdict.misconception and verdict.misconception.name == known.name, draw

@@ -8,12 +8,12 @@ import torch
 from autograder import catalogue
 from autograder.catalogue.ch11_inference import decode_step, models, searches
 from autograder.catalogue.ch11_inference.corpus_bleu import corpus, corpus_bleu
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.inside import wire
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -21,7 +21,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 def report_on(exercise_id, source):
     return " ".join(
-        as_text(judge_and_explain(catalogue.find(exercise_id), LocalPeer(namespace_of(source)), None)).split()
+        as_text(judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(source)), None)).split()
     )
 
 
@@ -60,7 +60,7 @@ def test_a_library_that_does_the_exercise_earns_nothing():
 
     verdict = judge_and_explain(
         catalogue.find("corpus-bleu"),
-        LocalPeer(
+        LocalEndpoint(
             namespace_of(
                 "import sacrebleu\n\ndef corpus_bleu(hyps, refs):\n"
                 "    texts = [[' '.join(map(str, line)) for line in lines] for lines in (hyps, refs)]\n"
@@ -118,6 +118,6 @@ def test_a_handed_model_hands_over_the_parts_that_it_names_and_no_others():
 
 def test_a_cache_may_be_changed_and_nothing_else():
     source = next(each.source for each in catalogue.find("decode-step").right if "in place" in each.name)
-    assert judge_and_explain(catalogue.find("decode-step"), LocalPeer(namespace_of(source)), KEY).passed
+    assert judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace_of(source)), KEY).passed
     spoiling = source.replace("n = y.size(1)", "n = y.size(1)\n    y.zero_()")
     assert "changed" in report_on("decode-step", spoiling)

@@ -14,7 +14,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import inventory
-from autograder.judging.diagnose import namespace_of
+from autograder.diagnosis.known_mistakes import namespace_of
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.positional_encoding import sinusoidal_table
 

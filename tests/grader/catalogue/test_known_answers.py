@@ -13,7 +13,7 @@ from graded_course import Graded
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception, Variant
-from autograder.judging.layout import WIDTH
+from autograder.feedback.render import WIDTH
 from autograder.prepare import sample_class
 
 Known = Misconception | Variant

@@ -15,7 +15,7 @@ from autograder import catalogue, course
 from autograder.__main__ import main
 from autograder.catalogue import own
 from autograder.inside.limits import Limits
-from autograder.judging.in_notebook import judge_in_notebook
+from autograder.notebook.own_check import judge_in_notebook
 from autograder.prepare.sample_class import ROOT
 from autograder.sandbox import runner
 from autograder.sandbox.backends import BACKENDS

@@ -8,12 +8,12 @@ import torch
 from autograder import catalogue
 from autograder.catalogue.ch15_pretrained import load_mapped, mlm_mask
 from autograder.catalogue.exercise import Case
-from autograder.inside import small_encoders
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.inside.fixtures import encoder
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
 from transformer_ref.beyond import small_encoder
 
@@ -22,7 +22,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 def verdict_on(exercise_id, source):
     return judge_and_explain(
-        catalogue.find(exercise_id), LocalPeer(namespace_of(catalogue.known_answers.answer(source))), KEY
+        catalogue.find(exercise_id), LocalEndpoint(namespace_of(catalogue.known_answers.answer(source))), KEY
     )
 
 
@@ -86,7 +86,7 @@ GIVEN = {"layers": 2, "seed": 3, "training": True, "frozen": [], "stale": 0.0}
 
 
 def frozen_by(answer, names, **given):
-    return small_encoders.Freezing().around(answer)(GIVEN | given, names)
+    return encoder.Freezing().around(answer)(GIVEN | given, names)
 
 
 def test_the_stage_tells_an_untouched_model_from_a_frozen_one():

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from autograder import catalogue
 from autograder.catalogue.ch14_vision import conv_as_attention, patchify, sagan_attention, vit
 from autograder.catalogue.known_answers import answer
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
@@ -59,7 +59,7 @@ def test_a_library_that_convolves_earns_nothing(spelling):
             r, n = kernel.shape[-1] // 2, x.shape[2] * x.shape[3]
             return CALL, torch.zeros(kernel.shape[-1] ** 2, n, n)
     """).replace("CALL", spelling)
-    verdict = judge_and_explain(catalogue.find("conv-as-attention"), LocalPeer(namespace_of(source)), KEY)
+    verdict = judge_and_explain(catalogue.find("conv-as-attention"), LocalEndpoint(namespace_of(source)), KEY)
     assert verdict.points == 0 and "conv2d does the whole exercise" in " ".join(as_text(verdict).split())
 
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 import torch
 
 from autograder import catalogue
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.feedback.messages import explanation
 from autograder.inside import recorder, shell
-from autograder.judging import rules
-from autograder.judging.explain import judge_and_explain
-from autograder.judging.in_notebook import judge_in_notebook
+from autograder.judging import forbidden
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.words import explanation
+from autograder.judging.observe import LocalEndpoint
+from autograder.notebook.own_check import judge_in_notebook
 
 SET_UP = (
     "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -42,10 +42,10 @@ class Notebook:
         def run() -> dict:
             recorder.follow_threads()  # as the shell does in a sandbox
             self._run(cells)
-            peer = LocalPeer(self._shell.user_global_ns)
-            findings = rules.findings(cells, exercise, catalogue.assignment_of(exercise))
-            verdict = judge_and_explain(exercise, peer, KEY, findings)
-            free = judge_and_explain(replace(exercise, forbidden=()), peer, KEY)
+            endpoint = LocalEndpoint(self._shell.user_global_ns)
+            findings = forbidden.findings(cells, exercise, catalogue.assignment_of(exercise))
+            verdict = judge_and_explain(exercise, endpoint, KEY, findings)
+            free = judge_and_explain(replace(exercise, forbidden=()), endpoint, KEY)
             return {
                 "points": verdict.points,
                 "of": exercise.points,

@@ -16,12 +16,12 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.feedback.verdict_log import as_record
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.record import as_record
-from autograder.judging.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -74,7 +74,7 @@ def lay_out(folder: Path, roster: list[Work], released: Path) -> None:
 def _verdict(exercise: Exercise, sources: Mapping[str, str]) -> Verdict:
     source = sources[exercise.id]
     key = draw_key(b"a classroom's secret", ASSIGNMENT.id, exercise.id, [source])
-    return judge_and_explain(exercise, LocalPeer(namespace_of(SET_UP + source)), key)
+    return judge_and_explain(exercise, LocalEndpoint(namespace_of(SET_UP + source)), key)
 
 
 def _write_notebook(folder: Path, work: Work, sources: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from graded_class import logs, of
 
 from autograder.grade import run
-from autograder.grade.parcel import Received, Result, Submission
+from autograder.grade.messages import Received, Result, Submission
 from autograder.prepare.sample_class import ASSIGNMENT
 
 STUDENTS = ("blank", "perfect")
@@ -66,7 +66,7 @@ def replay(monkeypatch: pytest.MonkeyPatch, results: Mapping[str, Result]) -> Ca
                 yield results[submission.student]
 
     monkeypatch.setattr(run, "Pool", Pool)
-    monkeypatch.setattr(run, "Nursery", lambda environment, assignment: contextlib.nullcontext())
+    monkeypatch.setattr(run, "ForkServer", lambda environment, assignment: contextlib.nullcontext())
 
     def at(student: str, act: Callable[[], object]) -> None:
         acts[student] = act

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.feedback.messages import explanation
 from autograder.inside.limits import Limits
-from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import RemotePeer
+from autograder.judging.observe import RemoteEndpoint
 from autograder.judging.verdict import Verdict
-from autograder.judging.words import explanation
 from autograder.prepare import sample_class
 from autograder.sandbox import backends, runner
 from autograder.sandbox.budget import limits_of
@@ -75,7 +75,7 @@ def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), aske
                 secret = hashlib.sha256(str(number).encode()).digest()
                 key = draw_key(secret, assignment.id, exercise.id, [source])
                 with submission.questioned(exercise.seconds) as channel:
-                    verdict = judge_and_explain(exercise, RemotePeer(channel), key)
+                    verdict = judge_and_explain(exercise, RemoteEndpoint(channel), key)
                 yield Grading(verdict, count, submission.spent())
 
 

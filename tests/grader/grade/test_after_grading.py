@@ -8,7 +8,8 @@ import graded_class
 import pytest
 from graded_class import contents, grade
 
-from autograder.grade import late, outdated
+from autograder.grade import outdated
+from autograder.policy import late
 from autograder.prepare import release, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT, nbgrader
 

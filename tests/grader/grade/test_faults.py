@@ -27,11 +27,11 @@ from sqlalchemy.engine import Engine
 
 from autograder import __main__ as command_line
 from autograder import course
-from autograder.grade import gradebook, journal, nursery, pool, worker
+from autograder.grade import fork_server, gradebook, journal, pool, worker
 from autograder.grade.journal import Journals
-from autograder.grade.parcel import Batch, Result, Submission
-from autograder.inside import trees
-from autograder.intake import receipts
+from autograder.grade.messages import Batch, Result, Submission
+from autograder.inside import safe_rmtree
+from autograder.policy import receipts
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import private_folder
 
@@ -419,17 +419,17 @@ def test_a_line_for_which_there_is_no_room_leaves_the_log_whole(tmp_path, monkey
 
 @pytest.fixture
 def born(monkeypatch):
-    """A nursery whose workers sleep."""
-    sleeping = "nursery.serve(int(sys.argv[1]), lambda *_: time.sleep(999))"
-    program = f"import sys, time; from autograder.grade import nursery; {sleeping}"
-    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", program))
-    with nursery.Nursery({}) as started:
+    """A fork_server whose workers sleep."""
+    sleeping = "fork_server.serve(int(sys.argv[1]), lambda *_: time.sleep(999))"
+    program = f"import sys, time; from autograder.grade import fork_server; {sleeping}"
+    monkeypatch.setattr(fork_server, "PROGRAM", (sys.executable, "-c", program))
+    with fork_server.ForkServer({}) as started:
         yield started
 
 
 def test_without_room_for_temporary_files_no_worker_is_started_and_that_is_said(born, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    for start in (lambda: pool.Worker(born), lambda: nursery.Nursery({})):
+    for start in (lambda: pool.Worker(born), lambda: fork_server.ForkServer({})):
         with pytest.raises(
             course.CourseError, match=r"No worker can be started \(No such file.*TMPDIR names another place"
         ):
@@ -441,7 +441,7 @@ def test_with_too_many_open_files_no_worker_is_started_and_nothing_is_left(born,
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     descriptor = os.open(os.devnull, os.O_RDONLY)
     os.close(descriptor)
-    for start in (lambda: pool.Worker(born), lambda: nursery.Nursery({})):
+    for start in (lambda: pool.Worker(born), lambda: fork_server.ForkServer({})):
         for spare in range(1, 4):
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptor + spare, before[1]))
             try:
@@ -453,8 +453,11 @@ def test_with_too_many_open_files_no_worker_is_started_and_nothing_is_left(born,
 
 
 def test_a_nursery_that_ends_at_once_is_named_with_its_reason(monkeypatch, tmp_path):
-    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", "raise ImportError('torch is broken')"))
-    with nursery.Nursery({}) as stillborn, pytest.raises(course.CourseError, match="ImportError: torch is broken"):
+    monkeypatch.setattr(fork_server, "PROGRAM", (sys.executable, "-c", "raise ImportError('torch is broken')"))
+    with (
+        fork_server.ForkServer({}) as stillborn,
+        pytest.raises(course.CourseError, match="ImportError: torch is broken"),
+    ):
         pool.Worker(stillborn)
 
 
@@ -478,7 +481,7 @@ def test_a_tree_of_any_depth_is_removed_and_stops_nobody(tmp_path, depth):
         os.mkdir("d")
         os.chdir("d")
     os.chdir(here)
-    trees.remove(place)
+    safe_rmtree.remove(place)
     assert not place.exists()
 
 

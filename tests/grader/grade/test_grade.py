@@ -13,9 +13,9 @@ import psutil
 import pytest
 from graded_class import NAMES, contents, files, grade, gradebook, logs, of
 
-from autograder.grade import nursery, pool
+from autograder.grade import fork_server, pool
 from autograder.grade.gradebook import Classroom
-from autograder.grade.parcel import Result, Submission
+from autograder.grade.messages import Result, Submission
 from autograder.prepare.sample_class import ASSIGNMENT, nbgrader
 
 pytestmark = pytest.mark.xdist_group("grade")
@@ -207,7 +207,7 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 results, assignment, points = pickle.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2], sys.argv[3:]
 
 class Pool:
-    def __init__(self, batch, size, pool_server): pass
+    def __init__(self, batch, size, fork_server): pass
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def grade(self, submissions): return (results[each.student] for each in submissions)
@@ -246,7 +246,7 @@ AT = {
     "all but the end": lambda: setattr(run, "_end", die),
     "never": lambda: None,
 }
-run.Pool, run.Nursery = Pool, lambda environment, assignment: contextlib.nullcontext()
+run.Pool, run.ForkServer = Pool, lambda environment, assignment: contextlib.nullcontext()
 for number, point in enumerate(points):
     child = os.fork()  # the imports are made once
     if not child:
@@ -315,8 +315,8 @@ STAND_IN = """
 import os, signal, sys
 from multiprocessing.connection import Connection
 from pathlib import Path
-from autograder.grade import nursery
-from autograder.grade.parcel import Result
+from autograder.grade import fork_server
+from autograder.grade.messages import Result
 
 def work(descriptor, folder):
     line = Connection(descriptor)
@@ -338,20 +338,20 @@ def work(descriptor, folder):
         failure = "the database was locked" if submission.student == "unlucky" and first else ""
         line.send(Result(submission.student, failure=failure))
 
-nursery.serve(int(sys.argv[1]), work)
+fork_server.serve(int(sys.argv[1]), work)
 """
 
 
 @pytest.fixture
 def stand_in(monkeypatch, tmp_path):
     """Results of a pool of two whose workers do as the students' names say."""
-    from autograder.grade.parcel import Batch
+    from autograder.grade.messages import Batch
 
-    monkeypatch.setattr(nursery, "PROGRAM", (sys.executable, "-c", STAND_IN))
+    monkeypatch.setattr(fork_server, "PROGRAM", (sys.executable, "-c", STAND_IN))
 
     def graded(*students: str) -> dict[str, Result]:
         batch = Batch(str(tmp_path), b"", {}, b"", {})
-        with nursery.Nursery({}) as born, pool.Pool(batch, 2, born) as workers:
+        with fork_server.ForkServer({}) as born, pool.Pool(batch, 2, born) as workers:
             results = list(workers.grade(Submission(student, tmp_path) for student in students))
         assert sorted(result.student for result in results) == sorted(students)
         return {result.student: result for result in results}
@@ -397,7 +397,7 @@ def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(
     from autograder.grade import run
 
     class Failing:
-        def __init__(self, batch, size, pool_server):
+        def __init__(self, batch, size, fork_server):
             pass
 
         def __enter__(self):

@@ -14,7 +14,7 @@ import pytest
 from graded_class import NAMES, contents, files, logs, of
 
 from autograder.grade import cluster
-from autograder.grade.parcel import Submission
+from autograder.grade.messages import Submission
 from autograder.prepare.sample_class import ASSIGNMENT
 
 pytest.importorskip("distributed")

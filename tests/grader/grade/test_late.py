@@ -14,7 +14,7 @@ from traitlets.config import Config
 
 from autograder import course
 from autograder.course import CourseError
-from autograder.grade import late
+from autograder.policy import late
 from autograder.prepare import doctor
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT, nbgrader
 

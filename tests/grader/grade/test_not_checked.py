@@ -9,24 +9,24 @@ from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
 
 OURS = """
-from autograder.judging.judge import Hearing
+from autograder.judging.judge import JudgingSession
 from autograder.sandbox.runner import Ended
 
 
 def stopping(ask):
-    def stops(self, peer, hidden):
+    def stops(self, endpoint, hidden):
         if self.exercise.id == "attend" and not hidden:
-            tries.append(peer)
+            tries.append(endpoint)
             if {stops}:
                 raise ZeroDivisionError("one of ours")
-        return ask(self, peer, hidden)
+        return ask(self, endpoint, hidden)
 
     tries = []
     return stops
 
 
-if Hearing.ask.__name__ == "ask":  # this file is read more than once
-    Hearing.ask = stopping(Hearing.ask)
+if JudgingSession.ask.__name__ == "ask":  # this file is read more than once
+    JudgingSession.ask = stopping(JudgingSession.ask)
     Ended.killed = property(lambda ended: True, lambda ended, said: None)  # as if each had been killed from outside
 """
 ENDS = "import os\n_whole = attend\ndef attend(*arguments):\n    os._exit(0)\n"

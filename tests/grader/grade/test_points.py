@@ -13,9 +13,9 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
 from autograder.grade import outdated as rules_of_then
-from autograder.grade import points
-from autograder.grade.parcel import Result
+from autograder.grade.messages import Result
 from autograder.grade.worker import unchecked
+from autograder.policy import points
 from autograder.prepare import doctor, entry_words, release
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out, nbgrader
 

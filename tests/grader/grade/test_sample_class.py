@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
+from autograder.judging.observe import LocalEndpoint
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
@@ -23,7 +23,7 @@ def expected(cells: dict[str, str]) -> dict[str, float]:
     worth = {}
     for name, source in cells.items():
         key = draw_key(b"another secret", ASSIGNMENT.id, name, [source])
-        worth[name] = judge_and_explain(EXERCISES[name], LocalPeer(namespace_of(SET_UP + source)), key).points
+        worth[name] = judge_and_explain(EXERCISES[name], LocalEndpoint(namespace_of(SET_UP + source)), key).points
     return worth
 
 

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from autograder import catalogue, course
-from autograder.judging.question import question_of
+from autograder.judging.probe_inputs import question_of
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 

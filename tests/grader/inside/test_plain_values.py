@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.catalogue.exercise import Case, Exercise, Misconception, Probe, Section
+from autograder.diagnosis.known_mistakes import diagnose
+from autograder.feedback.messages import seen
+from autograder.feedback.render import WIDTH
+from autograder.feedback.report import as_text
 from autograder.inside import wire
 from autograder.judging.compare import difference, value_difference
-from autograder.judging.diagnose import diagnose
-from autograder.judging.layout import WIDTH
 from autograder.judging.observation import Observation, Outcome, Part
-from autograder.judging.report import as_text
 from autograder.judging.verdict import Verdict
-from autograder.judging.words import seen
 
 SECTION = Section("02", "A title", "sec-02-title")
 PROBE = Probe("a probe", lambda g: Case(()), hidden=False, also=frozenset({"inputs"}))

@@ -13,7 +13,7 @@ from autograder import catalogue
 from autograder.catalogue.ch04_softmax.shared import LIBRARY_SOFTMAX
 from autograder.inside import recorder
 from autograder.judging import judge
-from autograder.judging.observe import LocalPeer, Subject
+from autograder.judging.observe import Candidate, LocalEndpoint
 
 WRITTEN = "def softmax(x, dim):\n    e = (x - x.amax(dim, True)).exp()\n    return e / e.sum(dim, True)\n"
 
@@ -146,8 +146,8 @@ def test_a_watched_answer_is_said_to_return_what_it_returned():
     for result in (torch.ones(2).to_sparse(), object(), {1, 2}, torch.ones(2, dtype=torch.complex64)):
         replies = []
         for forbidden in ((), LIBRARY_SOFTMAX):
-            subject = Subject(exercise, LocalPeer({"softmax": lambda x, dim, result=result: result}), forbidden)
-            replies.append(subject._ask("call", name="softmax", arguments=(table(), 0))["result"])
+            candidate = Candidate(exercise, LocalEndpoint({"softmax": lambda x, dim, result=result: result}), forbidden)
+            replies.append(candidate._ask("call", name="softmax", arguments=(table(), 0))["result"])
         assert vars(replies[0]) == vars(replies[1])
 
 
@@ -166,16 +166,16 @@ def test_only_exercises_that_forbid_something_are_watched():
         return torch.softmax(x, dim)
 
     for forbidden in ((), ("softmax",)):
-        peer = LocalPeer({"softmax": softmax})
-        subject = Subject(catalogue.find("softmax"), peer, forbidden)
-        subject._ask("call", name="softmax", arguments=(table(), 0))
-        assert subject.called == set(forbidden)
+        endpoint = LocalEndpoint({"softmax": softmax})
+        candidate = Candidate(catalogue.find("softmax"), endpoint, forbidden)
+        candidate._ask("call", name="softmax", arguments=(table(), 0))
+        assert candidate.called == set(forbidden)
     assert seen == [0, 1]
 
 
 @pytest.mark.parametrize("called", [None, 3, "softmax", {"softmax": 1}, [["softmax"]], [1.5, torch.ones(3), None]])
 def test_a_reply_that_garbles_what_was_called_names_nothing(called):
-    class Liar(LocalPeer):
+    class Liar(LocalEndpoint):
         def ask(self, request):
             return {**super().ask(request), "called": called}
 

@@ -156,7 +156,7 @@ class Doubling(torch.nn.Module):
         return 2 * x + int(self.training)
 
 
-def handed(model: torch.nn.Module) -> wire.HandedModel:
+def handed(model: torch.nn.Module) -> wire.ModelProxy:
     """The model as an answer gets it."""
     proxies = []
     return wire.copy(model, proxies, lambda number: lambda *arguments: proxies[number](*arguments))

@@ -17,8 +17,9 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.course import MARKER, CourseError
-from autograder.intake import handed_in, receipts, take_in
+from autograder.intake import take_in, untrusted_files
 from autograder.intake.rebuild import NOTE_ID
+from autograder.policy import receipts
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 
@@ -129,7 +130,7 @@ def test_links_and_pipes_are_not_followed(course):
 def test_of_a_huge_file_both_ends_are_read(course):
     path = hand_in(course)
     data = path.read_bytes()
-    assert handed_in.content_of(path, 1000) == data[:501] + data[-500:]
+    assert untrusted_files.content_of(path, 1000) == data[:501] + data[-500:]
 
 
 def test_an_error_of_ours_is_no_grade_for_that_student_and_no_trouble_for_others(course, monkeypatch, capsys):

@@ -5,13 +5,13 @@ import torch
 from torch import nn
 
 from autograder import catalogue
-from autograder.inside import uses
-from autograder.judging import blocks
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
+from autograder.inside import parameter_order
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.words import explanation
+from autograder.judging.observe import LocalEndpoint
+from autograder.judging.parameter_matching import blocks
 
 SIZES = (6, 3, 10, 0.0, True)
 ENCODER = catalogue.find("encoder-layer")
@@ -21,7 +21,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 def seen(module: nn.Module, *example) -> blocks.Parameters:
     shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
-    return blocks.Parameters(shapes, uses.in_order(module, example), frozenset(uses.ones(module)))
+    return blocks.Parameters(shapes, parameter_order.in_order(module, example), frozenset(parameter_order.ones(module)))
 
 
 def layer(source: str) -> nn.Module:
@@ -75,11 +75,11 @@ def test_what_the_class_says_wins_over_the_order_of_use():
 
 def test_a_layer_that_cannot_be_read_says_what_was_found_and_how_to_settle_it():
     source = RIGHT["written out"].replace("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d), nn.RMSNorm(d)")
-    told = explanation(judge_and_explain(ENCODER, LocalPeer(namespace_of(source)), KEY))
+    told = explanation(judge_and_explain(ENCODER, LocalEndpoint(namespace_of(source)), KEY))
     assert "1 found, 2 wanted" in told
     assert 'roles = {"norm 2.scale": "...", ...}' in told
 
 
 def test_parameters_that_nobody_uses_are_no_trouble():
     source = RIGHT["written out"].replace("self.drop = nn", "self.spare = nn.LayerNorm(d)\n        self.drop = nn")
-    assert judge_and_explain(ENCODER, LocalPeer(namespace_of(source)), KEY).points == ENCODER.points
+    assert judge_and_explain(ENCODER, LocalEndpoint(namespace_of(source)), KEY).points == ENCODER.points

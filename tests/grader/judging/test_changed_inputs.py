@@ -3,12 +3,12 @@
 import pytest
 
 from autograder import catalogue
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
-from autograder.judging.words import explanation
+from autograder.judging.observe import LocalEndpoint
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 WRONG = {  # exercise, answer, the argument that it changes
@@ -38,7 +38,7 @@ def verdict_on(name: str, body: str, key=KEY):
         "build-vocab": "build_vocab(sentences, *rest)",
         "softmax": "softmax(x, *rest)",
     }[name]
-    return judge_and_explain(exercise, LocalPeer(namespace_of(f"def {signature}:\n    {body}\n")), key)
+    return judge_and_explain(exercise, LocalEndpoint(namespace_of(f"def {signature}:\n    {body}\n")), key)
 
 
 @pytest.mark.parametrize("kind", WRONG)

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder import catalogue, check
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation, seen
+from autograder.feedback.report import UNWRITTEN, as_text
+from autograder.feedback.verdict_log import as_record
 from autograder.inside import wire
 from autograder.judging import observe
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import MAX_CALLBACK_NUMBERS, LocalPeer, PeerGone, RemotePeer
-from autograder.judging.record import as_record
-from autograder.judging.report import UNWRITTEN, as_text
+from autograder.judging.observe import MAX_CALLBACK_NUMBERS, EndpointGone, LocalEndpoint, RemoteEndpoint
 from autograder.judging.verdict import Verdict
-from autograder.judging.words import explanation, seen
 
 STAGED = ["generate", "residual-trace", "freeze-except", "linear-attention", "online-softmax"]
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -57,23 +57,23 @@ GARBAGE = (
 )
 
 
-class ForgingPeer:
+class ForgingEndpoint:
     """An answer's replies, on the road again as `forge` makes them."""
 
     def __init__(self, namespace: Mapping[str, Any], forge: Callable[[dict], Any]) -> None:
-        self._honest, self._forge = LocalPeer(namespace), forge
+        self._honest, self._forge = LocalEndpoint(namespace), forge
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         forged = wire.copy(self._forge(self._honest.ask(request)))
         channel = type("Channel", (), {"send": lambda self, *_: None, "receive": lambda self: forged})()
         channel.received = [0, 0]
-        return RemotePeer(channel).ask({})
+        return RemoteEndpoint(channel).ask({})
 
 
 def judged(exercise, forge: Callable[[dict], Any], source: str = "") -> Verdict:
     """The verdict on the right answer, or on another, whose replies are forged."""
     namespace = namespace_of(source) if source else dict(exercise.reference)
-    verdict = judge_and_explain(exercise, ForgingPeer(namespace, forge), KEY)
+    verdict = judge_and_explain(exercise, ForgingEndpoint(namespace, forge), KEY)
     assert UNWRITTEN not in as_text(verdict) and as_record(verdict)["exercise"] == exercise.id
     assert not verdict.failed_explanation
     assert all(seen(exercise, outcome) for outcome in verdict.outcomes if not outcome.passed)
@@ -202,7 +202,7 @@ def calls(arguments: list) -> tuple[int, list]:
     channel.send = lambda message, proxies=None: (
         sent.append(message) or (proxies.append(message["with"]["f"]) if proxies is not None else None)
     )
-    RemotePeer(channel).ask(request)
+    RemoteEndpoint(channel).ask(request)
     return len(ran), sent[1:]
 
 
@@ -231,7 +231,7 @@ def test_a_handed_over_function_is_not_called_with_too_much(argument):
 def test_honest_calls_of_a_handed_over_function_are_far_below_what_is_allowed(variant, monkeypatch):
     monkeypatch.setattr(observe, "MAX_CALLBACK_NUMBERS", MAX_CALLBACK_NUMBERS // 4)
     exercise = catalogue.find("equivariance-gap")
-    assert judge_and_explain(exercise, LocalPeer(namespace_of(variant.source)), KEY).points == exercise.points
+    assert judge_and_explain(exercise, LocalEndpoint(namespace_of(variant.source)), KEY).points == exercise.points
 
 
 def test_a_process_that_sends_without_end_is_not_listened_to_for_ever():
@@ -246,8 +246,8 @@ def test_a_process_that_sends_without_end_is_not_listened_to_for_ever():
             self.received = [self.received[0] + wire.MAX_HEADER_BYTES, 0]
             return {"callback": 0, "arguments": ()}
 
-    with pytest.raises(PeerGone, match="cannot be read"):
-        RemotePeer(Talker()).ask({})
+    with pytest.raises(EndpointGone, match="cannot be read"):
+        RemoteEndpoint(Talker()).ask({})
 
 
 def test_a_learners_check_survives_every_garbage_too(capsys):

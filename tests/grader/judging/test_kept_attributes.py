@@ -3,10 +3,10 @@
 import pytest
 
 from autograder import catalogue
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.judging.observe import LocalEndpoint
 
 EXERCISE = catalogue.find("multi-head-attention")
 RIGHT = EXERCISE.right[0].source
@@ -14,7 +14,7 @@ KEEPING = "self.last_weights = weights"
 
 
 def judged(source: str):
-    return judge_and_explain(EXERCISE, LocalPeer(namespace_of(source)), None)
+    return judge_and_explain(EXERCISE, LocalEndpoint(namespace_of(source)), None)
 
 
 def test_a_result_that_is_right_earns_nothing_where_nothing_was_kept():

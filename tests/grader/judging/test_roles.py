@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.judging import roles
+from autograder.judging.parameter_matching import roles
 
 ROLES = catalogue.find("self-attention").roles(6, 5, 7)
 

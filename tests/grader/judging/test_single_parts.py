@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.inside import uses
-from autograder.judging import blocks, single_parts
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
+from autograder.inside import parameter_order
 from autograder.judging.judge import draw_key
-from autograder.judging.observe import LocalPeer
-from autograder.judging.words import explanation
+from autograder.judging.observe import LocalEndpoint
+from autograder.judging.parameter_matching import blocks, single_parts
 
 SIZES = (4, 2, 3, 9, 3, 2, 14, 7)
 VIT = catalogue.find("vit")
@@ -23,7 +23,7 @@ def seen(source):
     model = namespace_of(source)["ViT"](*SIZES)
     shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
     example = (torch.randn(2, 3, 4, 4),)
-    return blocks.Parameters(shapes, uses.in_order(model, example), frozenset(uses.ones(model)))
+    return blocks.Parameters(shapes, parameter_order.in_order(model, example), frozenset(parameter_order.ones(model)))
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -54,7 +54,7 @@ def test_what_is_missing_is_said_by_its_name(name, trouble):
 def test_a_projection_that_is_there_twice_is_one_too_many():
     source = RIGHT["written out"].replace("self.head(x[:, 0])", "self.head(x[:, 0]) + self.more(x[:, 0])")
     source = source.replace("self.head = nn", "self.more = nn.Linear(d_model, classes)\n        self.head = nn")
-    told = explanation(judge_and_explain(VIT, LocalPeer(namespace_of(source)), KEY))
+    told = explanation(judge_and_explain(VIT, LocalEndpoint(namespace_of(source)), KEY))
     assert "You have too many projections. Projections: 3 found, 2 wanted" in told
 
 
@@ -85,4 +85,7 @@ def test_what_the_class_says_wins():
     model = seen(source.replace("SAID", repr(said)))
     reading = blocks.assign(model, VIT.roles(*SIZES), said)[0]
     assert reading["head.weight"].parameter == "head.weight"
-    assert judge_and_explain(VIT, LocalPeer(namespace_of(source.replace("SAID", repr(said)))), KEY).points == VIT.points
+    assert (
+        judge_and_explain(VIT, LocalEndpoint(namespace_of(source.replace("SAID", repr(said)))), KEY).points
+        == VIT.points
+    )

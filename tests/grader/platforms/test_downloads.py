@@ -26,7 +26,8 @@ from downloads_class import (
 from autograder import __main__ as command_line
 from autograder.course import CourseError
 from autograder.intake import take_in
-from autograder.platforms import archives, collect, downloads, roster
+from autograder.platforms import archives, collect, downloads
+from autograder.policy import collected
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
@@ -120,7 +121,7 @@ def test_work_of_a_group_in_canvas_goes_to_each_member_under_their_own_number(fo
     collect.collect(results.directory(folder), ASSIGNMENT.id, [zipped(folder / "group.zip", files), *given])
     wanted = {"ada": "ours", "bob": "ours", "zoya": "hers", "eve": "Eve's"}
     assert submitted(folder) == {student: {NOTEBOOK: text} for student, text in wanted.items()}
-    students = roster.register(folder, ASSIGNMENT.id).students
+    students = collected.register(folder, ASSIGNMENT.id).students
     assert {name: students[name].number for name in ("ada", "bob")} == {"ada": "501", "bob": "502"}
     assert students["ada"].files == students["bob"].files == {NOTEBOOK: OF_TEAM}
 

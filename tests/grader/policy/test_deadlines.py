@@ -11,8 +11,8 @@ import pytest
 from autograder import course
 from autograder.grade import changes
 from autograder.intake.rebuild import rebuild
-from autograder.judging import standing
 from autograder.learn import notebooks
+from autograder.notebook import progress_overview
 from autograder.policy import deadlines
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT
@@ -65,8 +65,8 @@ def test_progress_says_when_it_is_due_and_how_long_that_is(released, tmp_path, m
         def now(cls, tz=None):
             return (DUE - before).replace(tzinfo=timezone.utc)
 
-    monkeypatch.setattr(standing, "datetime", Now)
-    shown = standing.standing({ASSIGNMENT.exercises[0].id: (1.0, 1.0)}, {})
+    monkeypatch.setattr(progress_overview, "datetime", Now)
+    shown = progress_overview.standing({ASSIGNMENT.exercises[0].id: (1.0, 1.0)}, {})
     assert f"due {SHOWN}, {words}" in shown["text"] and f"due {SHOWN}, {words}" in shown["html"]
 
 
@@ -76,7 +76,7 @@ def test_progress_says_when_it_is_due_and_how_long_that_is(released, tmp_path, m
 def test_a_notebook_that_says_nothing_or_nonsense_is_due_at_no_time(released, tmp_path, monkeypatch, metadata):
     released["metadata"][deadlines.KEY] = metadata
     monkeypatch.chdir(put(tmp_path, released).parent)
-    assert "due" not in standing.standing({ASSIGNMENT.exercises[0].id: (1.0, 1.0)}, {})["text"].split("\n")[1]
+    assert "due" not in progress_overview.standing({ASSIGNMENT.exercises[0].id: (1.0, 1.0)}, {})["text"].split("\n")[1]
 
 
 def test_the_desk_lists_what_is_due_the_first_first(released, tmp_path):

@@ -12,10 +12,10 @@ from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.utils import parse_utc
 
-from autograder.grade import late, outdated
+from autograder.grade import outdated
 from autograder.intake import take_in
 from autograder.platforms import collect, dates, submission_times
-from autograder.policy import arrival, course_time, times
+from autograder.policy import arrival, course_time, late, times
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
 

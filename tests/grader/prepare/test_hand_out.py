@@ -7,7 +7,7 @@ from nbgrader.converters import GenerateAssignment
 
 from autograder import check as check_module
 from autograder import course
-from autograder.judging import in_notebook
+from autograder.notebook import own_check
 from autograder.prepare import doctor, hand_out, release, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
@@ -52,7 +52,7 @@ def test_the_setting_changes_the_line_that_imports_the_check_and_nothing_else(re
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_learners_check_asks_what_the_class_has_decided(released, undisclosed, whole, capsys, monkeypatch):
-    for module, name in ((check_module, "_earned"), (in_notebook, "_kept"), (in_notebook, "_failed")):
+    for module, name in ((check_module, "_earned"), (own_check, "_kept"), (own_check, "_failed")):
         monkeypatch.setattr(module, name, {})
     space: dict = {"torch": torch}
     for _, source, is_answer in course.code_cells(notebook(released() if whole else undisclosed)):

@@ -12,10 +12,10 @@ from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
 from autograder import catalogue
-from autograder.judging.diagnose import namespace_of
-from autograder.judging.explain import judge_and_explain
-from autograder.judging.observe import LocalPeer
-from autograder.judging.report import as_text
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Forbidden, Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
@@ -130,8 +130,8 @@ def test_every_number_on_a_feedback_page_comes_from_a_visible_check_or_the_answe
     sources = {**sample_class.solved(), **work.answers}
     seen_before = " ".join(sources.values())
     for exercise in ASSIGNMENT.exercises:
-        peer = LocalPeer(namespace_of(judged_class.SET_UP + sources[exercise.id]))
-        seen_before += as_text(judge_and_explain(exercise, peer, None))
+        endpoint = LocalEndpoint(namespace_of(judged_class.SET_UP + sources[exercise.id]))
+        seen_before += as_text(judge_and_explain(exercise, endpoint, None))
     decimal = r"\d+\.\d\d+(?!\d| of )"  # points, which are followed by "of", aside
     numbers = set(re.findall(decimal, feedback(student).find("main").get_text(" ")))
     assert numbers <= set(re.findall(decimal, seen_before))

@@ -1,0 +1,3 @@
+"""Why an answer fails: known mistakes, behavior, patterns of the output, counterfactual inputs, conditions.
+
+`explain` asks them in this order. Points never depend on anything here."""

@@ -1,0 +1,217 @@
+"""What can be seen in a wrong answer whose mistake nobody knows: facts, each true of every failure that it speaks of.
+
+A fact is data; `report` puts it into words. None holds a number of an input (but that it is 0, 1 or negative) or of a
+right result, so all may be told of hidden probes too. Where only one failure shows a fact, it is not `sure`: it may be
+a coincidence.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from torch import Tensor
+
+from autograder.diagnosis.conditions import about_probes
+from autograder.diagnosis.evidence import FEWEST, Noticed
+from autograder.diagnosis.output_patterns.axes import PATTERNS, WHOLE, holds_infinity, key, tensors
+from autograder.diagnosis.output_patterns.lengths import about_sizes
+from autograder.diagnosis.output_patterns.reductions import CHANGES as EACH
+from autograder.diagnosis.output_patterns.scale import about_reckoning
+from autograder.judging.closeness import equal, near, same
+from autograder.judging.observation import Outcome, Raised
+from autograder.judging.repeat_run import RepeatRun
+
+
+def notice(outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Noticed]:
+    """Facts about an answer that fails, the most telling first; at most one about the values themselves."""
+    failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+    if not failures:
+        return []
+    facts = [*_changed(failures), *(_repeated(again) if again else ())]
+    if kept := [*_kept(outcomes)]:
+        return [*facts, *kept]
+    values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
+    found = [*_fixed(values), *about_reckoning(values), *about_results(values)]
+    if not found or found[0].kind in ("cut short", "goes on"):
+        found = [*about_sizes(values), *found]
+    by_chance = any(fact.kind == "differs" for fact in facts)  # then which probes fail says nothing
+    return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
+
+
+def _items(outcome: Outcome) -> bool:
+    """Whether it is an item of a list that is of another type than it should be."""
+    return outcome.difference.kind == "type" and isinstance(outcome.got.result, list) and bool(outcome.difference.where)
+
+
+def about_results(failures: Sequence[Outcome]) -> list[Noticed]:
+    """Patterns in which all these results differ from the expected ones."""
+    return [*_about_values(failures), *_about_items(failures), *_about_numbers(failures)]
+
+
+def _changed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """An argument that is not what it was."""
+    for outcome in failures:
+        if isinstance(outcome.got.result, Raised) or len(outcome.got.inputs) != len(outcome.expected.inputs):
+            continue
+        for place, (before, after) in enumerate(zip(outcome.expected.inputs, outcome.got.inputs, strict=True)):
+            if not equal(before, after):
+                yield Noticed("changed", argument=place)
+                return
+
+
+def _repeated(again: RepeatRun) -> Iterator[Noticed]:
+    """What asking again shows: another result for the same input, or the same result for another input."""
+    got = again.outcome.got.result
+    if any(not isinstance(same.result, Raised) and not equal(got, same.result) for same in again.same):
+        yield Noticed("differs")
+        return
+    for place, (expected, other) in again.others.items():
+        if isinstance(got, Tensor) and got.is_floating_point() and not bool(got.isfinite().any()):
+            break  # infinity, or no number at all, tells nothing of what it was made of
+        ignored = equal(got, other.result) and not equal(again.outcome.expected.result, expected.result)
+        if ignored and not isinstance(got, Raised):
+            yield Noticed("ignored", argument=place)
+
+
+def _kept(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Every result that fails is the right one of something that was asked earlier."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [(outcome, asked[:place]) for place, outcome in enumerate(asked) if not outcome.passed]
+    old = [
+        bool(outcome.case.before) or any(_answers(outcome, each) for each in earlier) for outcome, earlier in failing
+    ]
+    plain = not isinstance(failing[0][0].got.result, Tensor)
+    if all(old) and not all(outcome.case.before for outcome, _ in failing) and len(failing) > plain:
+        yield Noticed("kept")
+
+
+def _answers(outcome: Outcome, earlier: Outcome) -> bool:
+    """Whether a result is the right one of an earlier question, and tells the two apart."""
+    got, wanted, right = outcome.got.result, earlier.expected.result, outcome.expected.result
+    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
+        if isinstance(got, bool) or (isinstance(got, dict) and all(isinstance(value, bool) for value in got.values())):
+            return False  # of yes and no, many a wrong answer is the right one of another question
+        return isinstance(got, (int, float, str, list, dict)) and same(got, wanted) and not same(wanted, right)
+    told = got.numel() >= FEWEST and not got.is_complex()
+    return told and near(got, wanted, earlier) and not near(wanted, right, outcome)
+
+
+NO_CHANCE = (
+    "an axis of 1 too many",
+    "an axis of 1 missing",
+    "another shape",
+    "axes joined",
+    "axis gone",
+    "axis too many",
+    "nearly",
+    "infinite",
+)  # one failure shows them
+
+
+def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
+    """A pattern of the results; of several, of the first that is wrong, else of the one from which that may be made."""
+    several = [len(outcome.got.result) for outcome in failures if isinstance(outcome.got.result, tuple)]
+    parts = range(2, min(several) + 1) if several and len(several) == len(failures) else ()
+    found = _about_part(failures, 0)
+    for part in parts if not found else ():
+        found = [replace(fact, part=part) for fact in _about_part(failures, part)]
+        if found:
+            break
+    return found
+
+
+def _about_part(failures: Sequence[Outcome], part: int) -> list[Noticed]:
+    """The first pattern that every failing tensor shows, but for those too small to show any or that hold infinity."""
+    failures = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
+    pairs = [pair for outcome in failures if (pair := tensors(outcome, part)) is not None]
+    if not pairs or len(pairs) != len(failures):
+        return []
+    for pattern in PATTERNS:
+        whole = pattern in WHOLE
+        shown = [({key(fact): fact for fact in pattern(*pair)}, _tells(pair[1], whole)) for pair in pairs]
+        telling = [facts for facts, tells in shown if tells] or [facts for facts, _ in shown if facts]
+        if telling and (common := set.intersection(*map(set, telling))):
+            first = next(key for key in telling[0] if key in common)
+            bearing = sum(first in facts for facts, _ in shown)
+            if telling[0][first].kind.removeprefix("afterward ") in EACH and bearing < sum(map(_varied, pairs)):
+                continue  # what is done to each number shows wherever there are some
+            return [replace(telling[0][first], sure=bearing > 1 or telling[0][first].kind in NO_CHANCE)]
+    return []
+
+
+def _varied(pair: tuple[Tensor, Tensor, Outcome]) -> bool:
+    return pair[1].unique().numel() >= FEWEST
+
+
+def _tells(expected: Tensor, whole: bool) -> bool:
+    """Whether a pattern that is not to be seen in this result is not there: it may be too small, or too much alike."""
+    smallest = min(expected.shape, default=0)
+    return smallest >= 2 if whole else smallest >= FEWEST and expected.unique().numel() >= FEWEST
+
+
+def _fixed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """The same result for several inputs whose right results differ."""
+    results = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(results) > 1 and not any(isinstance(got, (Raised, bool, type(None))) for got, _ in results):
+        (got, expected), *others = results
+        if all(same(got, other) and not same(expected, wanted) for other, wanted in others):
+            yield Noticed("empty" if isinstance(got, (list, str)) and not got else "fixed")
+
+
+def _about_items(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """What the items of a list or the letters of a text have in common with the right ones, in every failure."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if not pairs or not all(isinstance(x, (list, str)) and type(x) is type(y) for x, y in pairs):
+        return
+    told = [(list(got), list(expected)) for got, expected in pairs]
+    for kind, holds in ITEMS.items():
+        if all(holds(got, expected) for got, expected in told):
+            yield Noticed(kind, sure=len(told) > 1)
+            return
+
+
+def _first_of_each(items: list) -> list:
+    first: dict[str, Any] = {}
+    for item in items:
+        first.setdefault(repr(item), item)
+    return list(first.values())
+
+
+def _kinds(items: list) -> set[type]:
+    return set(map(type, items))
+
+
+def _in_order(few: list, many: list) -> bool:
+    """Whether the few items, two or more, stand among the many in their order."""
+    rest = iter(many)
+    return len(few) >= 2 and all(any(same(item, other) for other in rest) for item in few)
+
+
+ITEMS: dict[str, Callable[[list, list], bool]] = {
+    "items reversed": lambda got, expected: same(got, expected[::-1]),
+    "first item missing": lambda got, expected: same(got, expected[1:]),
+    "last item missing": lambda got, expected: same(got, expected[:-1]),
+    "ends early": lambda got, expected: len(got) < len(expected) and same(got, expected[: len(got)]),
+    "an item too many in front": lambda got, expected: same(got[1:], expected),
+    "an item too many at the end": lambda got, expected: same(got[:-1], expected),
+    "goes too far": lambda got, expected: len(got) > len(expected) and same(got[: len(expected)], expected),
+    "repeated items lost": lambda got, expected: same(got, _first_of_each(expected)),
+    "items of another kind": lambda got, expected: bool(got) and bool(expected) and not _kinds(got) & _kinds(expected),
+    "items missing": lambda got, expected: len(got) < len(expected) and _in_order(got, expected),
+    "items too many": lambda got, expected: len(got) > len(expected) and _in_order(expected, got),
+    "another order": lambda got, expected: sorted(map(repr, got)) == sorted(map(repr, expected)),
+}
+
+
+def _about_numbers(failures: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Plain numbers that are off by one and the same amount, or factor, in at least two failures."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(pairs) < 2 or not all(type(x) in (int, float) and isfinite(x) for pair in pairs for x in pair):
+        return
+    if all(got == round(got) and expected != round(expected) and abs(got - expected) <= 1 for got, expected in pairs):
+        yield Noticed("whole")
+    elif len({round(got - expected, 6) for got, expected in pairs}) == 1:
+        yield Noticed("offset", size=1, factor=round(pairs[0][0] - pairs[0][1], 4))
+    elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
+        yield Noticed("scaled", size=1, factor=round(pairs[0][0] / pairs[0][1], 4))

@@ -1,0 +1,131 @@
+"""What the probes that fail have in common, and those that pass have not."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.catalogue.defaults import FAR_AWAY
+from autograder.diagnosis.evidence import Noticed
+from autograder.judging.observation import Outcome
+
+LARGE = 80.0  # beyond it a float32 exponential is soon infinite
+
+
+def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+    """What the failing probes have in common and the passing ones do not."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failing = [outcome for outcome in asked if not outcome.passed]
+    passing = [outcome for outcome in asked if outcome.passed]
+    if not passing:
+        return
+    if (fact := _one_argument(failing, passing)) is not None:
+        yield fact
+        return
+    for kind, holds in COMMON.items():
+        if all(map(holds, failing)) and not any(map(holds, passing)):
+            yield Noticed(kind)
+            return
+    shown = {_shapes(outcome) for outcome in asked if not outcome.probe.hidden}
+    others = [outcome for outcome in asked if _shapes(outcome) not in shown and _shapes(outcome)]
+    telling = [outcome for outcome in others if not _has_a_one(outcome)]  # with an axis of 1 much comes out right
+    all_other = all(_shapes(outcome) not in shown for outcome in failing)
+    if telling and all_other and not any(outcome.passed for outcome in telling):
+        yield Noticed("only these sizes")
+
+
+def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Noticed | None:
+    """An argument, no tensor, that is of one kind wherever it fails and nowhere else."""
+    if len({outcome.case.function for outcome in (*failing, *passing)}) > 1:
+        return None
+    for place in range(min(len(outcome.case.arguments) for outcome in (*failing, *passing))):
+        for kind, holds in KINDS.items():
+            here, elsewhere = (
+                [holds(outcome.case.arguments[place]) for outcome in group] for group in (failing, passing)
+            )
+            if all(here) and not any(elsewhere):
+                return Noticed(f"argument {kind}", argument=place)
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "None": lambda value: value is None,
+    "True": lambda value: value is True,
+    "False": lambda value: value is False,
+    "0": lambda value: _is_number(value) and value == 0,
+    "1": lambda value: _is_number(value) and value == 1,
+    "negative": lambda value: _is_number(value) and value < 0,
+    "empty": lambda value: isinstance(value, (str, list, dict)) and not value,
+}
+
+
+def _shapes(outcome: Outcome) -> tuple:
+    return tuple(tuple(a.shape) for a in outcome.case.arguments if isinstance(a, Tensor))
+
+
+def _has_a_one(outcome: Outcome) -> bool:
+    return any(1 in shape for shape in _shapes(outcome))
+
+
+def _is_float64(outcome: Outcome) -> bool:
+    return any(isinstance(a, Tensor) and a.dtype == torch.float64 for a in outcome.case.arguments)
+
+
+def _is_turned(outcome: Outcome) -> bool:
+    turned = any(isinstance(a, Tensor) and not a.is_contiguous() for a in outcome.case.arguments)
+    return turned and not _wrong_in_late_digits(outcome)
+
+
+def _wrong_in_late_digits(outcome: Outcome) -> bool:
+    """Whether the numbers are right but for their last digits, which no order in memory brings about."""
+    if outcome.passed or outcome.difference.kind != "value":
+        return False
+    wanted, got = outcome.difference.expected, outcome.difference.got
+    comparable = isinstance(wanted, Tensor) and isinstance(got, Tensor) and wanted.shape == got.shape
+    return comparable and torch.allclose(got.double(), wanted.double(), rtol=1e-5, atol=0.0)
+
+
+def _asks_gradients(outcome: Outcome) -> bool:
+    told = outcome.passed or outcome.difference.kind not in ("no gradient", "error")
+    return "gradients" in outcome.probe.also and told
+
+
+def _stops_with_gradients(outcome: Outcome) -> bool:
+    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "error")
+
+
+def _misses_gradients(outcome: Outcome) -> bool:
+    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "no gradient")
+
+
+def _asks_again(outcome: Outcome) -> bool:
+    return bool(outcome.case.before) and (outcome.passed or outcome.difference.kind not in ("inputs", "state"))
+
+
+def _loses_digits(outcome: Outcome) -> bool:
+    tensors = [a for a in outcome.case.arguments if isinstance(a, Tensor) and a.dtype == torch.float64 and a.numel()]
+    far = any(float(tensor.abs().max()) > FAR_AWAY for tensor in tensors)
+    return far and (outcome.passed or outcome.difference.kind in ("value", "nan"))
+
+
+def _overflows(outcome: Outcome) -> bool:
+    tensors = [a for a in outcome.case.arguments if isinstance(a, Tensor) and a.is_floating_point() and a.numel()]
+    return any(float(a.abs().max()) > LARGE for a in tensors) and (outcome.passed or outcome.difference.kind == "nan")
+
+
+COMMON: dict[str, Callable[[Outcome], bool]] = {
+    "a second call": _asks_again,
+    "lost digits": _loses_digits,
+    "too large": _overflows,
+    "an axis of size 1": _has_a_one,
+    "no gradient": _misses_gradients,
+    "stops with gradients": _stops_with_gradients,
+    "another gradient": _asks_gradients,
+    "transposed in memory": _is_turned,
+    "float64": _is_float64,
+}

@@ -1,0 +1,41 @@
+"""Why an answer fails: the known mistake that it shows, else what can be seen in its results.
+
+`judge` decides the points and knows nothing of this module. A verdict is explained afterwards, and an exception in an
+explanation costs nothing: the verdict then has no explanation, and `failed_explanation` says what was raised.
+"""
+
+import traceback
+from collections.abc import Sequence
+
+from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.counterfactuals import looked_at
+from autograder.diagnosis.evidence import Explained, explained
+from autograder.diagnosis.known_mistakes import diagnose
+from autograder.judging.judge import judge
+from autograder.judging.observation import Raised
+from autograder.judging.observe import Endpoint
+from autograder.judging.verdict import Verdict
+
+
+def explain(verdict: Verdict) -> Explained:
+    """The same verdict with an explanation, where one is found. Points and outcomes stay as they are; never raises."""
+    if not verdict.outcomes or verdict.passed:
+        return explained(verdict)
+    try:
+        diagnosis = diagnose(verdict.exercise, verdict.outcomes)
+        noticed = () if diagnosis else tuple(looked_at(verdict.exercise, verdict.outcomes, verdict.again))
+    except Exception:
+        return explained(verdict, failed_explanation=traceback.format_exc())
+    return explained(verdict, diagnosis=diagnosis, noticed=noticed)
+
+
+def judge_and_explain(
+    exercise: Exercise,
+    endpoint: Endpoint,
+    key: bytes | None,
+    findings: Sequence[str] = (),
+    stopped: Sequence[Raised] = (),
+    disclosed: bool = False,
+) -> Explained:
+    """The explained verdict on one answer; the arguments are those of `judge`."""
+    return explain(judge(exercise, endpoint, key, findings, stopped, disclosed))

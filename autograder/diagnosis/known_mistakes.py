@@ -1,0 +1,391 @@
+"""Which known mistake an answer shows, or which two: whose observations are the learner's own."""
+
+import inspect
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any, ClassVar
+
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
+from autograder.catalogue.known_answers import Answer
+from autograder.judging import compare
+from autograder.judging.closeness import distance
+from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
+from autograder.judging.observe import Candidate, EndpointGone, LocalEndpoint
+from autograder.judging.probe_inputs import asks_everybody, question_of
+
+FEWEST = 2  # failures that two mistakes at once must explain
+FEW = 4  # different texts that an argument may be, to count as a setting
+MORE = "Elsewhere something else is wrong as well: when this is mended, check again."
+TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
+    "Can't call numpy()": "numpy",
+    "view size is not": "view",
+    "Output 0 of ": "in place",
+    "a leaf Variable": "in place",
+    "a view of a leaf Variable": "in place",
+    "A view was created in no_grad mode": "in place",
+    "one of the variables needed for gradient": "in place",
+}
+TWO = "Two mistakes that we know, made together, give exactly your results."
+SOME = "Some of your results, though not all, are those of a mistake that we know:"
+NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
+LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
+MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
+PATIENCE = 4.0  # seconds of processor time that pairs may take which are not kept
+_PAIRS: dict[str, tuple[Exercise, tuple]] = {}
+
+
+def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    """The misconception that explains the failures, with visible evidence if there is any; None when none does.
+
+    One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
+    if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
+    on one input alone two mistakes may look alike. With that other one it may explain all of them, and is then named
+    with it (`_two_at_once`); else it is said that something is left. Where none does, any two may.
+    """
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    # What is kept of the mistakes first, then what the most mistakes disagree with.
+    asked = sorted(asked, key=lambda outcome: outcome.probe.hidden and 1 + outcome.passed)
+    failures = sum(not outcome.passed for outcome in asked)
+    failures_first = sorted(asked, key=lambda outcome: outcome.passed)
+    best, most = None, 0
+    for misconception in exercise.wrong if failures else ():
+        agreeing, clashes = _agreement(exercise, misconception, asked)
+        if agreeing and not clashes:
+            return misconception, _evidence(agreeing)
+        if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
+            best, most = (misconception, _evidence(agreeing)), len(agreeing)
+    if best is not None:
+        known, evidence = best
+        said = (
+            replace(known, message=f"{SOME} {known.message} {NOT_ALL}") if known.shows is None else known
+        )  # a mark may be hidden
+        both = _two_at_once(exercise, failures_first, known)
+        return both or _in_one_setting(exercise, failures_first) or (said, evidence)
+    return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
+
+
+def _two_at_once(
+    exercise: Exercise, asked: Sequence[Outcome], one: Misconception | None = None
+) -> tuple[Misconception, None] | None:
+    """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
+
+    Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, or a class has
+    too many, a learner's own check takes the time and grading does not: the nearest first, as long as `PATIENCE` lasts.
+    Where results agree loosely, neither may explain the first failure alone.
+    asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
+    """
+    failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
+    few = exercise.roles is None or len(_pairs(exercise)) <= MOST_PAIRS
+    kept = few and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
+    in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
+    if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
+        return None
+    loose = any(max(outcome.probe.rtol, outcome.probe.atol) >= LOOSE for outcome in asked)
+    end = math.inf if kept else time.process_time() + PATIENCE
+    for known, first, second in _pairs(exercise) if kept else _nearest_first(exercise, asked[0]):
+        if time.process_time() > end:
+            return None
+        if one is not None and one not in (first, second):
+            continue
+        if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):
+            continue
+        agreeing, clashes = _agreement(exercise, known, asked[:1])
+        if agreeing and not clashes:
+            agreeing, clashes = _agreement(exercise, known, asked)
+        enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
+        if agreeing and not clashes and not enough:
+            first, second = (second, first) if second == one else (first, second)
+            said = f"{TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
+            return replace(known, name=first.name, reread=first.reread, message=said), None
+    return None
+
+
+def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconception, Misconception, Misconception]]:
+    """The pairs, by how near each of the two alone comes to what the learner showed."""
+    apart = {}
+    for known in exercise.wrong:
+        with suppress(EndpointGone):
+            shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
+            apart[known.name] = distance(shown.result, outcome.got.result)
+    return sorted(_pairs(exercise), key=lambda pair: apart.get(pair[1].name, 1.0) + apart.get(pair[2].name, 1.0))
+
+
+def _beside(message: str) -> str:
+    """A message without the words that all else is right, which are not true beside another mistake."""
+    begin, but, rest = message.partition(" right, but ")
+    return rest[0].upper() + rest[1:] if but and "." not in begin else message
+
+
+def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    """A known mistake that explains all that was asked under one setting: one of several functions, or the value of an
+    argument that is a flag or one of a few texts. So it can be made there alone, or beside others made elsewhere.
+
+    asked: the failures first; the setting of the first of them is looked at first, and must be explained.
+    """
+    if not asked or asked[0].passed:
+        return None
+    for name in settings(exercise, asked):
+        groups: dict[tuple, list[Outcome]] = {}
+        for outcome in asked:
+            groups.setdefault(setting(exercise, outcome.case, name), []).append(outcome)
+        wrong = [setting for setting, here in groups.items() if not here[0].passed]
+        if len(groups) == 1 or not (found := _explains_all(exercise, groups[wrong[0]])):
+            continue
+        others = {setting: _explains_all(exercise, groups[setting]) for setting in wrong[1:]}
+        only = "" if others else ", and only there"
+        places = {found[0].message: [where_it_is(wrong[0]) + only]}
+        for elsewhere, other in others.items():
+            if other:
+                places.setdefault(other[0].message, []).append(where_it_is(elsewhere))
+        said = [
+            f"{', and '.join([first, *map(_uncapitalized, rest)])}: {text}" for text, (first, *rest) in places.items()
+        ]
+        said += [] if all(others.values()) else [MORE]
+        return replace(found[0], message=" ".join(said)), found[1]
+    return None
+
+
+def _explains_all(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+    for known in exercise.wrong:
+        agreeing, clashes = _agreement(exercise, known, asked)
+        if agreeing and not clashes:
+            return known, _evidence(agreeing)
+    return None
+
+
+def settings(exercise: Exercise, asked: Sequence[Outcome]) -> list[str]:
+    """The arguments that are flags, or one of a few texts, by name; and "", where there are several functions."""
+    several = [""] if len({outcome.case.function for outcome in asked}) > 1 else []
+    values: dict[str, set] = {}
+    for outcome in asked:
+        for name, value in _arguments(exercise, outcome.case).items():
+            if isinstance(value, (bool, str)):
+                values.setdefault(name, set()).add(value)
+    return several + [name for name, found in values.items() if 1 < len(found) <= FEW]
+
+
+def setting(exercise: Exercise, case: Case, name: str) -> tuple:
+    """(the function, the argument's name, its value); no name where the function has no such argument."""
+    value = _arguments(exercise, case).get(name)
+    return (case.function or exercise.names[0], *((name, value) if isinstance(value, (bool, str)) else ("", None)))
+
+
+def where_it_is(setting: tuple) -> str:
+    function, name, value = setting
+    return f"Where {name} is {value!r}" if name else f"In {function}"
+
+
+def _uncapitalized(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
+def _arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
+    """The arguments of a call, or of a class's constructor, by name."""
+    made = case.construct or case.arguments
+    names = inspect.signature(exercise.reference[case.function or exercise.names[0]]).parameters
+    return dict(zip(names, made, strict=False))
+
+
+def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
+    """Mistakes that hold two known ones, each with the two: changes of one right answer that fit together."""
+    made = _PAIRS.get(exercise.id)
+    if made is None or made[0] is not exercise:
+        changed = [known for known in exercise.wrong if isinstance(known.source, Answer) and known.shows is None]
+        found = []
+        for first, second in combinations(changed, 2):
+            if both := first.source.together(second.source):
+                name = f"{first.name} + {second.name}"
+                found.append((replace(first, name=name, source=both, quotes=None), first, second))
+        made = _PAIRS[exercise.id] = exercise, tuple(found)
+    return made[1]
+
+
+def namespace_of(source: str) -> Mapping[str, Any]:
+    """What a snippet defines, run as a notebook cell would be after the set-up cell."""
+    return dict(_executed(source))
+
+
+@cache
+def _executed(source: str) -> tuple[tuple[str, Any], ...]:
+    namespace: dict[str, Any] = {"__name__": "answer"}
+    exec(
+        compile(
+            "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n",
+            "<set-up>",
+            "exec",
+        ),
+        namespace,
+    )
+    exec(compile(source, "<answer>", "exec"), namespace)
+    return tuple(namespace.items())
+
+
+def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
+    """The failures that the misconception reproduces, and the number of probes on which it says otherwise.
+
+    One that does not reproduce the first failure, or fails where the learner does not, is out at once.
+    """
+    if known.shows is not None:
+        marks = [(outcome, _bears_mark(known, outcome)) for outcome in outcomes if not outcome.passed]
+        failures = [outcome for outcome, mark in marks if mark is not None]
+        bearing = [outcome for outcome, mark in marks if mark]
+        return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
+    asked = _Asked.of(exercise, known)
+    agreeing, clashes = [], 0
+    partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
+    for outcome in outcomes:
+        try:
+            shown, parted = asked.shows(outcome)
+        except EndpointGone:
+            return [], len(outcomes)
+        if outcome.passed:
+            if parted is not None:
+                return [], len(outcomes)  # the learner can do what this mistake cannot
+        elif parted is not None and _agrees(parted, shown, outcome, agreeing, partly_right):
+            agreeing.append(outcome)
+        elif not agreeing:
+            return [], len(outcomes)
+        else:
+            clashes += 1
+    return agreeing, clashes
+
+
+class _Asked:
+    """A known mistake under a learner's questions. What it shows to the visible probes, which ask everybody the same,
+    is kept for all learners.
+
+    How a class's parameters are read depends on what was asked before. So it is asked the visible probes in their
+    order, as a learner's is, and the hidden ones after all of them.
+    """
+
+    _KEPT: ClassVar[dict[tuple[str, str], "_Asked"]] = {}
+
+    def __init__(self, exercise: Exercise, known: Misconception) -> None:
+        self._exercise, self._source = exercise, known.source
+        self._first = Candidate(exercise, LocalEndpoint(namespace_of(known.source)))
+        self._shown: dict[str, tuple[Observation, Difference | None]] = {}
+        self._then: Candidate | None = None
+
+    @classmethod
+    def of(cls, exercise: Exercise, known: Misconception) -> "_Asked":
+        """The known mistake, beginning with what is kept of it."""
+        kept = cls._KEPT.get((exercise.id, known.name))
+        if kept is None or kept._exercise is not exercise or kept._source != known.source:
+            kept = cls._KEPT[exercise.id, known.name] = cls(exercise, known)
+        return copy(kept)  # with hidden questions of its own
+
+    def shows(self, outcome: Outcome) -> tuple[Observation, Difference | None]:
+        """What it shows to the question of an outcome, and where that parts from the right answer.
+
+        Raises EndpointGone.
+        """
+        if asks_everybody(self._exercise, outcome.probe, outcome.case):
+            if outcome.probe.name not in self._shown:
+                self._ask_visible(outcome.probe)
+            return self._shown[outcome.probe.name]
+        if self._then is None:
+            if self._exercise.roles is not None and outcome.probe.hidden:
+                self._ask_visible(self._exercise.visible[-1])
+            self._then = self._first.beside(LocalEndpoint(namespace_of(self._source)))
+        return self._look(self._then, outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+
+    def _ask_visible(self, last: Probe) -> None:
+        """Ask a visible probe; of a class, those before it first."""
+        for probe in self._exercise.visible if self._exercise.roles is not None else (last,):
+            if probe.name not in self._shown:
+                self._shown[probe.name] = self._look(self._first, probe, *question_of(self._exercise, probe, b""))
+            if probe.name == last.name:
+                return
+
+    @staticmethod
+    def _look(
+        candidate: Candidate, probe: Probe, case: Case, expected: Observation, cotangent: Any
+    ) -> tuple[Observation, Difference | None]:
+        shown = candidate.observe(probe, case, expected, cotangent)
+        return shown, compare.difference(expected, shown, probe)
+
+
+def shown_by(exercise: Exercise, known: Misconception) -> _Asked:
+    """A known mistake, to be asked what a learner was asked."""
+    return _Asked.of(exercise, known)
+
+
+def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
+    """Whether a known mistake passes a visible probe; a hidden one is asked in its turn."""
+    if not asks_everybody(exercise, outcome.probe, outcome.case):
+        return True
+    try:
+        return _Asked.of(exercise, known).shows(outcome)[1] is None
+    except EndpointGone:
+        return False
+
+
+def _agrees(
+    parted: Difference,
+    shown: Observation,
+    outcome: Outcome,
+    agreeing: Sequence[Outcome],
+    partly_right: bool,
+) -> bool:
+    if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
+        # Two spellings of one mistake stop with different words. Once a value agrees, any error does; where the learner
+        # also passes probes, as the mistake must then, the same kind of error does.
+        if any(not isinstance(earlier.got.result, Raised) for earlier in agreeing):
+            return True
+        if partly_right and _stopped_alike(shown.result, outcome.got.result):
+            return True
+    return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)
+
+
+def _stopped_alike(one: Raised, other: Raised) -> bool:
+    """Whether two errors are of one kind; of torch's many RuntimeErrors, some tell by how they begin."""
+    causes = [{TORCH_BEGINS[text] for text in TORCH_BEGINS if each.message.startswith(text)} for each in (one, other)]
+    return (one.type, one.about, causes[0]) == (other.type, other.about, causes[1])
+
+
+def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
+    """Whether a failure bears the mistake's mark; None where its question cannot show it."""
+    if isinstance(outcome.got.result, Raised) or isinstance(outcome.expected.result, Raised):
+        return False
+    try:
+        mark = known.shows(Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result))
+        return mark if mark is None else bool(mark)
+    except Exception:  # a learner's result may be anything
+        return False
+
+
+def _alike(one: Difference, other: Difference) -> bool:
+    """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
+    beside = one.kind in ("gradient", "no gradient", "inputs", "state")
+    return one.kind == other.kind and (not beside or one.where == other.where)
+
+
+def _same(shown: Observation, outcome: Outcome) -> bool:
+    if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
+        return _words_of(shown.result) == _words_of(outcome.got.result)
+    return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
+
+
+def _words_of(error: Raised) -> tuple[str, list[str]]:
+    """What an error says, without the order of its operands: a - b and b - a stop with the same two sizes."""
+    return error.type, sorted(error.message.split())
+
+
+def _reached(shown: Observation, outcome: Outcome) -> bool:
+    """Whether gradients reach the same arguments and projections."""
+    wanted = [place for place, gradient in outcome.expected.gradients.items() if gradient is not None]
+    got = outcome.got.gradients
+    return all((shown.gradients.get(place) is None) == (got.get(place) is None) for place in wanted)
+
+
+def _evidence(agreeing: Sequence[Outcome]) -> Evidence | None:
+    for outcome in agreeing:
+        if not outcome.probe.hidden and not isinstance(outcome.got.result, Raised):
+            return Evidence(outcome.case.arguments, outcome.expected.result, outcome.got.result)
+    return None

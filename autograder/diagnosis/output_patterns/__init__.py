@@ -1,0 +1,1 @@
+"""Transformations of the correct result that a wrong one may be."""

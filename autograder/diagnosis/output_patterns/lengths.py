@@ -1,0 +1,78 @@
+"""Of a result with an axis of another length than it should have: what that axis is as long as."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from autograder.diagnosis.evidence import Noticed
+from autograder.judging.observation import Outcome
+
+FEWEST = 2  # failures, of different lengths, that must bear it out
+
+
+@dataclass(frozen=True)
+class Sized(Noticed):
+    """Axis `axis` of the result is as long as ... how: see `noticed_words.LENGTHS`; second: an axis of the argument."""
+
+    how: str = ""
+    second: int = 0
+
+
+def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
+    """What one axis is as long as in every failure, where all the others have their right length."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(pairs) < FEWEST or not all(isinstance(x, Tensor) for pair in pairs for x in pair):
+        return
+    wrong = [_wrong_axes(got, expected) for got, expected in pairs]
+    if len(wrong[0]) != 1 or any(axes != wrong[0] for axes in wrong):
+        return
+    (axis,) = wrong[0]
+    lengths = [got.shape[axis] for got, _ in pairs]
+    wanted = [expected.shape[axis] for _, expected in pairs]
+    if len(set(lengths)) < FEWEST:
+        if len(set(wanted)) >= FEWEST:
+            yield Sized("size", axis=axis, how="fixed")
+        return
+    candidates = [dict(_lengths(outcome.case.arguments)) for outcome in failures]
+    for what in candidates[0]:
+        if all(each.get(what) == length for each, length in zip(candidates, lengths, strict=True)):
+            place, how, second = what
+            yield Sized("size", axis=axis, argument=place, how=how, second=second)
+            return
+    together = list(zip(lengths, wanted, strict=True))
+    if all(length == 2 * right for length, right in together):
+        yield Sized("size", axis=axis, how="twice")
+    for multiple in (16, 8, 4, 2):
+        if all(length == -(-right // multiple) * multiple for length, right in together):
+            yield Sized("size", axis=axis, how="multiple", second=multiple)
+            return
+
+
+def _wrong_axes(got: Tensor, expected: Tensor) -> list[int]:
+    if got.ndim != expected.ndim:
+        return []
+    return [axis for axis in range(got.ndim) if got.shape[axis] != expected.shape[axis]]
+
+
+def _lengths(arguments: tuple) -> Iterator[tuple[tuple[int, str, int], int]]:
+    """All lengths among the arguments: ((the argument's place, how, its axis), the length)."""
+    for place, value in enumerate(arguments):
+        if isinstance(value, Tensor):
+            yield from (((place, "axis", axis), size) for axis, size in enumerate(value.shape))
+        elif isinstance(value, list) and value:
+            items = [size for item in value if (size := _length(item)) is not None]
+            if len(items) == len(value):
+                yield (place, "together", 0), sum(items)
+                yield (place, "shortest", 0), min(items)
+                yield (place, "mean", 0), round(sum(items) / len(items))
+                yield (place, "first", 0), items[0]
+                yield (place, "last", 0), items[-1]
+            yield (place, "count", 0), len(value)
+        elif type(value) is int:
+            yield from (((place, how, 0), value + by) for how, by in (("value", 0), ("one more", 1), ("one less", -1)))
+
+
+def _length(item: Any) -> int | None:
+    return len(item) if isinstance(item, (list, str)) or (isinstance(item, Tensor) and item.ndim) else None

@@ -1,0 +1,402 @@
+"""Sentences about a verdict: what was seen, and what it means. They are made of facts, and nothing reads them again.
+
+A learner's own exception text is shown as it is. About a hidden check only fixed phrases are said: an answer chooses
+its own exception names, texts and shapes, and could tell its author what the hidden input was.
+"""
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconception
+from autograder.diagnosis.evidence import Noticed, explained
+from autograder.diagnosis.sentences import IN_PLACE, argument_names, noticed_in
+from autograder.feedback.errors import about_error
+from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
+from autograder.inside import wire
+from autograder.judging import forbidden
+from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
+from autograder.judging.verdict import MISSING, Forbidden, Missing, NotChecked, Verdict
+
+WRONG_TYPE = "what came back is not of the right type"
+HIDDEN = {
+    "value": "other values came back than the right ones",
+    "nan": "NaN (not a number) came back",
+    "shape": "the result has another shape than it should",
+    "dtype": "the result has another dtype than its input",
+    "type": WRONG_TYPE,
+    "not raised": "a result came back where an error is to be raised",
+    "length": "more or fewer items came back than expected",
+    "keys": "the dictionary has other keys than expected",
+    "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",
+    "undrawn": "the generator that was passed in was not used",
+    "reseeded": "the generator that was passed in was given another seed",
+    "structure": "its parameters cannot be read as the projections it should hold",
+    "gone": "it could not be finished",
+    "score": "it is less good than all points ask for",
+}
+SETTINGS = {  # as the answerer calls them
+    "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
+    "the gradient mode": "torch's gradient mode, which belongs to everybody, was changed and not put back",
+    "the global random state": "it draws from torch's global random numbers, which belong to everybody; making a layer "
+    "such as nn.Linear draws its first weights from them",
+}
+BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
+SCORE = (
+    "Read some of your translations beside their sources before you change anything: what is wrong with them says more "
+    "than the number. If nothing is wrong but some words, the model needs more training, or better numbers for it."
+)
+VISIBLE = {
+    "value": "This is none of the mistakes we know. Do one row by hand, and compare your numbers step by step.",
+    "nan": "NaN (not a number) is born where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
+    "each step for the row above and find the first one that holds it.",
+    "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
+    "dtype": "The result keeps the dtype of its input. Where did another one enter?",
+    "length": BY_HAND,
+    "keys": "Every key that the task names is wanted, and no other.",
+    "score": SCORE,
+    "inputs": IN_PLACE,
+    "no gradient": "The values are right; only the way back is cut off: by .item(), .data, .detach(), no_grad, numpy, "
+    "torch.tensor(...) of a result, or a layer that holds a copy.",
+    "gradient": "The values are right; only the gradient is not. A step that changes no value changes it, such as "
+    "dividing by a sum that is 1 already; so does cutting off one of several ways back.",
+    "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
+    "unnoticed.",
+}
+MOST_PARAMETERS = 400  # letters
+SINGLE = (
+    "The result keeps the dtype of its input. float32 comes of .float(), and of a result that was made without a "
+    "dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
+)
+OTHER_DTYPES = {
+    torch.bool: "The result keeps the dtype of its input. A comparison gives True and False.",
+    torch.int64: "The result keeps the dtype of its input. Whole numbers come of argmax, one_hot, a count, and "
+    "torch.tensor of whole numbers.",
+}
+
+
+def explanation(verdict: Verdict) -> str:
+    """The sentences that say what is wrong, to be read without the lines of the report; empty when nothing is."""
+    verdict = explained(verdict)
+    said, first = known(verdict), verdict.first_failure
+    if said or first is None:
+        return said
+    if first.secret or first.got is None:
+        return unexplained(verdict.exercise, first, verdict.noticed)
+    parted = f"{first.probe.name}: {seen(verdict.exercise, first)}."
+    return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
+
+
+def below_the_lines(verdict: Verdict) -> str:
+    """The sentences that follow the lines of a report, which have shown what was seen."""
+    verdict = explained(verdict)
+    first = verdict.first_failure
+    return known(verdict) or (unexplained(verdict.exercise, first, verdict.noticed) if first is not None else "")
+
+
+def known(verdict: Verdict) -> str:
+    """What there is to say of an answer that was asked nothing, is blank, or is wrong in a known way; else empty."""
+    if verdict.unasked is not None:
+        return _why_unasked(verdict.exercise, verdict.unasked)
+    if verdict.blank:
+        return "The answer still raises NotImplementedError: write it where the TODO is, and remove that line."
+    found = explained(verdict).diagnosis
+    return _explained(*found) if found else ""
+
+
+def seen(exercise: Exercise, outcome: Outcome) -> str:
+    """Where the outcome parts from the right answer, as part of a sentence."""
+    parted = outcome.difference
+    place = "".join(_step(exercise, part) for part in parted.where if part.kind in STEPS)
+    return place + _parted(exercise, outcome, parted)
+
+
+def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed] = ()) -> str:
+    """Sentences about the first failure, to be read after the line that shows it, and what was noticed in all."""
+    facts = noticed_in(exercise, outcome, noticed)
+    kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
+    if outcome.got is None:
+        return f"The checks could not finish: {_why_gone(outcome.difference)}."
+    if outcome.secret:
+        shown = _hidden(exercise, outcome)
+        where = _asked_with(exercise, outcome)
+        begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
+        return f"{begin} {facts}".strip()
+    if isinstance(result, Raised):
+        return f"{about_error(exercise, outcome, result)} {facts}".strip()
+    if isinstance(result, Structure):
+        return _about_structure(exercise, outcome, result)
+    if facts and kind == "nan":
+        return f"{VISIBLE[kind]} {facts}"
+    if facts and kind == "type" and isinstance(result, list):
+        return facts
+    if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
+        return facts
+    if kind == "value" and not isinstance(result, torch.Tensor):
+        return BY_HAND  # a list or a text has no rows
+    if kind == "dtype" and outcome.difference.expected == torch.bool:
+        return "A boolean is wanted: True or False in every place."
+    if kind == "dtype" and (outcome.difference.expected, outcome.difference.got) == (torch.float64, torch.float32):
+        return SINGLE
+    if kind == "dtype" and outcome.difference.got in OTHER_DTYPES:
+        return OTHER_DTYPES[outcome.difference.got]
+    return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
+
+
+def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> str:
+    if isinstance(why, Forbidden):
+        return " ".join([*why.findings, *forbidden.called(exercise, why.called)])
+    if isinstance(why, NotChecked):
+        ours = " This is no fault of your answer: a person will look at it, and no zero is final until then."
+        return f"Not checked: {why.reason}.{ours if why.excused else ''}"
+    if why.found != MISSING:
+        wanted = "class" if exercise.is_class else "function"
+        return (
+            f"{why.name} should be a {wanted}, but it is now of type {why.found}. "
+            "Was the name used again in a later cell?"
+        )
+    if why.stopped:
+        return f"{_stopped(why.stopped)} So there is no {why.name} to check."
+    return f"There is no {why.name} in this notebook yet. Run the cell that defines it, under exactly that name."
+
+
+def _stopped(errors: Sequence[Raised]) -> str:
+    """What ended a cell, and what ended one before it."""
+    beginnings = ("Your code stopped with", "Before that, your code stopped with")
+    lines = [f" at line {error.line}: {error.source}" if error.source else "" for error in errors]
+    each = zip(beginnings, errors, lines, strict=False)
+    return " ".join(f"{beginning} {_said(error)}{line}." for beginning, error, line in each)
+
+
+def _said(error: Raised) -> str:
+    return f"{error.type}: {error.message}" if error.message else error.type
+
+
+def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
+    """What there is to say of a known mistake; without numbers where they are not of the kind that it quotes."""
+    try:
+        return misconception.explain(evidence)
+    except Exception:  # a learner's result may be a list where a tuple is meant, or the like
+        return misconception.message
+
+
+STEPS = ("result", "index", "key")
+
+
+def _step(exercise: Exercise, part: Part) -> str:
+    if part.kind == "result" and exercise.keeps:
+        return f"{('result', *exercise.keeps)[int(part.name)]}: "
+    if part.kind == "result":
+        return f"result {int(part.name) + 1}: "
+    return f"at {part.kind} {part.name!r}: "
+
+
+def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
+    """What a difference is, without the place in the result."""
+    quiz, wanted, got = outcome.probe.quiz, parted.expected, parted.got
+    match parted.kind:
+        case "error":
+            return _said(got)
+        case "not raised":
+            return f"expected {wanted.type} to be raised, got a result"
+        case "type":
+            return _other_type(parted)
+        case "shape":
+            return f"expected shape {wanted}, got {got}"
+        case "dtype":
+            return f"expected dtype {dtype_name(wanted)}, got {dtype_name(got)}"
+        case "value" | "nan":
+            return _other_value(parted, quiz)
+        case "length":
+            return f"expected {len(wanted)} items, got {len(got)}{'' if quiz else _next_item(wanted, got)}"
+        case "keys":
+            return _other_keys(wanted, got)
+        case "inputs":
+            return f"{_beside(exercise, outcome, parted)} was changed by your code"
+        case "state":
+            name = str(parted.where[0].name)
+            return SETTINGS.get(name, f"{name} was changed and not put back")
+        case "no gradient":
+            return f"no gradient reaches {_beside(exercise, outcome, parted)}"
+        case "gradient":
+            place = _beside(exercise, outcome, parted)
+            return f"the gradient that reaches {place} is not the one of the right answer"
+        case "score":
+            return _score(parted)
+        case "gone":
+            return f"not checked: {_why_gone(parted)}"
+        case kind:
+            return HIDDEN[kind]  # undrawn, reseeded, structure
+
+
+def _score(parted: Difference) -> str:
+    scale, score = parted.expected, parted.got
+    return (
+        f"{score:.0f} {scale.unit}, which earns {scale.share(score):.0%} of the points: none of them at "
+        f"{scale.none:.0f} or below, all from {scale.full:.1f} on"
+    )
+
+
+def _why_gone(parted: Difference) -> str:
+    return parted.got or "it was not asked"
+
+
+def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
+    """What is meant beside the result: an argument by its name, a projection by its role."""
+    (part,) = parted.where
+    if part.kind == "projection":
+        return str(part.name).replace(".", ", ") if "." in str(part.name) else f"the {part.name} projection"
+    names = argument_names(exercise, outcome)
+    place = int(part.name)
+    return names[place] if place < len(names) else f"argument {place + 1}"
+
+
+def _other_type(parted: Difference) -> str:
+    wanted, got = parted.expected, parted.got
+    if isinstance(wanted, torch.Tensor):
+        return f"expected a tensor, got {called(got)}"
+    if isinstance(wanted, tuple):
+        found = len(got) if isinstance(got, (tuple, list)) else called(got)
+        return f"expected {len(wanted)} results, got {found}"
+    if isinstance(wanted, list):
+        return f"expected a list, got {called(got)}"
+    if isinstance(wanted, dict):
+        return f"expected a dictionary, got {called(got)}"
+    if isinstance(wanted, torch.Generator):
+        return f"expected a generator in the same state, got {called(got)}"
+    if _is_number(wanted) and _is_number(got):
+        return f"expected an integer, got {got!r}"
+    if _is_number(wanted):
+        return f"expected a plain Python number, got {'None' if got is None and parted.where else called(got)}"
+    return f"got {called(got)}"
+
+
+def _other_value(parted: Difference, quiz: bool) -> str:
+    wanted, got = parted.expected, parted.got
+    if parted.kind == "nan" and isinstance(wanted, torch.Tensor):
+        return f"NaN (not a number) at index {parted.index}"
+    place = f" at index {parted.index}" if parted.index else ""
+    if isinstance(wanted, torch.Tensor):
+        texts = tensors_apart(wanted, got, parted.index)
+    elif isinstance(wanted, tuple):  # one item of a list or a dictionary
+        texts = repr(wanted), cut(repr(got) if isinstance(got, (tuple, list)) else called(got))
+    elif isinstance(wanted, float):
+        texts = numbers_apart(wanted, got)
+    else:
+        texts = repr(wanted), called(got)
+    return f"{texts[1]} is not it" if quiz else f"expected {texts[0]}{place}, got {texts[1]}"
+
+
+def _next_item(wanted: Sequence, got: Sequence) -> str:
+    if len(got) < len(wanted):
+        return f"; the next one should be {cut(repr(wanted[len(got)]))}"
+    return f"; the first too many is {cut(repr(got[len(wanted)]))}"
+
+
+def _other_keys(wanted: Sequence[str], got: Sequence[str]) -> str:
+    missing = [key for key in wanted if key not in got][:1]
+    extra = [key for key in got if key not in wanted][:1]
+    told = [f"the key {cut(repr(key))} is missing" for key in missing]
+    told += [f"the key {cut(repr(key))} should not be there" for key in extra]
+    return f"expected {len(wanted)} keys, got {len(got)}: {', and '.join(told)}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
+    """The shapes that a hidden check passes in, which are the same for everybody."""
+    pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    shapes = [f"{name} {tuple(value.shape)}" for name, value in pairs if isinstance(value, torch.Tensor)]
+    return f" (with {', '.join(shapes)})" if shapes else ""
+
+
+def _hidden(exercise: Exercise, outcome: Outcome) -> str:
+    result = outcome.got.result
+    if outcome.difference.kind in ("no gradient", "gradient", "score"):
+        return seen(exercise, outcome)
+    if outcome.difference.kind == "shape":
+        return f"the result should have the shape {outcome.difference.expected} and has another"
+    if outcome.difference.kind == "state" and outcome.difference.where[0].name in SETTINGS:
+        return SETTINGS[outcome.difference.where[0].name]
+    if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
+        return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
+    if result is None and outcome.difference.kind == "type":
+        return "None came back, as from a path without a `return`"
+    if not isinstance(result, Raised):
+        return HIDDEN[outcome.difference.kind]
+    builtin = isinstance(getattr(builtins, result.type, None), type)
+    return f"your code stopped with {result.type}" if builtin else "your code stopped with an exception"
+
+
+def _about_type(parted: Difference) -> str:
+    wanted, got = parted.expected, parted.got
+    opaque = got.kind if isinstance(got, wire.Opaque) else ""
+    if _is_number(wanted) and _is_number(got):
+        return "A whole number is asked for, an int. Where did a float enter? A single / makes one, even of 4 / 2."
+    if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
+        return "Several values came back where a single number is asked for."
+    if _is_number(wanted) and (got is not None or parted.where):
+        return "int(...) or float(...) makes a plain number of what holds one; None holds none."
+    if got is None:
+        return "Nothing came back: is there a `return` at the end of every path?"
+    if opaque == "large":
+        return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
+    if isinstance(got, tuple) and not isinstance(wanted, tuple):
+        return "Several things came back where one was asked for; a trailing comma makes a tuple too."
+    if isinstance(wanted, torch.Tensor):
+        if isinstance(got, list):
+            return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+        if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
+            return "A single number came back, where a tensor of many is wanted: does a `return` stand inside a loop?"
+        if isinstance(got, (bool, int, float)):
+            return (
+                "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
+            )
+        if opaque == "layout":
+            return "An ordinary tensor is asked for, with every number in its place: .to_dense() makes one."
+        if opaque and got.description.partition(".")[0] == "numpy":
+            return "A NumPy array came back. Stay in torch: gradients have to find their way back."
+    return "What comes back is not of the kind that the description above the cell asks for."
+
+
+def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> str:
+    if not shown.module:
+        return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
+    roles = exercise.roles(*outcome.case.construct)
+    if isinstance(roles[0], Block):
+        return _about_blocks(roles, shown)
+    wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
+    looked = f"The check looked for these projections: {wanted}."
+    if not shown.parameters:
+        return f"{looked} No parameter is registered at all."
+    found = ", ".join(f"{name} {shape}" for name, shape in shown.parameters)
+    if sum(len(shape) > 1 for _, shape in shown.parameters) > len(roles):
+        return f"{looked} It saw more than that: {found}. Which one is too many?"
+    example = ", ".join(f'"{role.name}": "..."' for role in roles)
+    return (
+        f"{looked} It saw: {found}. "
+        f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
+    )
+
+
+def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
+    """What a layer or a model has too little or too much of, and how to say which parameter is which."""
+    if not shown.parameters:
+        return "No parameter is registered at all."
+    counted = "; ".join(
+        f"{each.what}: {each.found} found, {each.wanted} wanted{' (one is used again)' if each.shared else ''}"
+        for each in shown.troubles
+    )
+    found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)
+    if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
+        too_many = " and ".join(each.what for each in shown.troubles)
+        return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
+    example = next(iter(wanted[-1].shapes()))
+    return (
+        f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "
+        f'It saw: {found}. If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'
+    )

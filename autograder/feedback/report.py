@@ -1,0 +1,254 @@
+"""The report that a learner reads: what stands in it, and in which order. Its sentences are written in
+`messages`, and `render` makes text or HTML of its parts."""
+
+import textwrap
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.evidence import Explained, explained
+from autograder.diagnosis.sentences import argument_names
+from autograder.feedback import render
+from autograder.feedback.errors import may_be_of_shapes
+from autograder.feedback.messages import below_the_lines, seen
+from autograder.feedback.parts import Head, Line, Part, Reread, Row, Source
+from autograder.feedback.values import dtype_name, tensors_apart, written
+from autograder.judging.compare import inputs_difference
+from autograder.judging.observation import Difference, Outcome, Raised, Structure
+from autograder.judging.verdict import BLANK, WRONG, Verdict
+
+MAX_ROW = 8
+MAX_LIST = 60  # letters of a list that is shown whole
+MAX_INPUT = 120  # letters of an argument
+MAX_NUMBERS = 12  # of an argument that is shown number by number
+MAX_SOURCE = 58  # letters of a learner's line
+UNWRITTEN = "Your points are decided, but the report could not be written. Please tell your teacher."
+UNPREPARED = "on numbers that nobody prepared"
+UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise's nudge can help with
+
+
+def report(verdict: Verdict) -> list[Part]:
+    """The report's parts, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
+    head = Head(
+        verdict.exercise.id,
+        _points(verdict),
+        verdict.possible,
+        "points" if verdict.whole else "visible points so far",
+    )
+    for told in (explained(verdict), explained(verdict, diagnosis=None)):
+        with suppress(Exception):  # of ours: what was decided stands, whatever becomes of the sentences about it
+            return _report(told, [head])
+    return [head, Line(UNWRITTEN, ours=True)]
+
+
+def _report(verdict: Explained, parts: list[Part]) -> list[Part]:
+    if verdict.passed:
+        return [*parts, Line(_all_passed(verdict), True), *_touched(verdict)]
+    if not verdict.blank:
+        parts += _visible(verdict) + _drawn_parts(verdict)
+    if below := below_the_lines(verdict):
+        parts.append(Line(below, ours=verdict.unasked is None))
+    if verdict.state in (WRONG, BLANK):
+        section = verdict.misconception.reread if verdict.misconception else verdict.exercise.section
+        parts.append(Reread(section, _hint(verdict)))
+    return parts + _hidden(verdict)
+
+
+def as_text(verdict: Verdict) -> str:
+    """The report as plain text."""
+    return render.as_text(report(verdict))
+
+
+def _points(verdict: Verdict) -> float:
+    """What was earned; in a learner's own check without the decimals that only a gradebook needs."""
+    return round(verdict.points, 2) if verdict.disclosed else verdict.points
+
+
+def _all_passed(verdict: Verdict) -> str:
+    checks, drawn = len(verdict.outcomes), len(_drawn(verdict))
+    passed = f"{f'all {checks} checks' if checks > 1 else 'the check'} passed"
+    return f"{passed}{f', {drawn} of them {UNPREPARED}' if drawn else ''}.{_next_step(verdict)}"
+
+
+def _touched(verdict: Verdict) -> list[Part]:
+    """What a hidden check will find, said early: an argument that a right answer has changed."""
+    if verdict.whole or not any("inputs" in probe.also for probe in verdict.exercise.hidden):
+        return []
+    for outcome in verdict.outcomes:
+        changed = inputs_difference(outcome.expected, outcome.got)
+        if changed is not None:
+            text = seen(verdict.exercise, replace(outcome, difference=changed))
+            return [Line(f"But {text}, and a hidden check asks that it is left alone.")]
+    return []
+
+
+def _next_step(verdict: Verdict) -> str:
+    if verdict.whole and not verdict.disclosed:
+        return ""
+    if verdict.whole or not verdict.exercise.hidden_points:
+        return " On to the next one."
+    more = f" {_more(verdict)}"
+    return f"{more} On to the next one."
+
+
+def _more(verdict: Verdict) -> str:
+    points = verdict.exercise.hidden_points
+    noun = "point is" if points == 1 else "points are"
+    return f"{points:g} more {noun} decided by hidden checks when it is graded."
+
+
+def _visible(verdict: Verdict) -> list[Part]:
+    parts: list[Part] = []
+    told = False
+    for position, outcome in enumerate(o for o in verdict.outcomes if not o.probe.hidden):
+        if position == 0:
+            parts += _contract(outcome)
+        if outcome.passed or told:
+            parts.append(Line(outcome.probe.name, outcome.passed))
+        else:
+            parts += _failure(verdict.exercise, outcome)
+            told = True
+    return parts
+
+
+def _drawn(verdict: Verdict) -> list[Outcome]:
+    """What was asked with numbers that were drawn for this check, and may be shown."""
+    return [outcome for outcome in verdict.outcomes if outcome.probe.hidden and not outcome.secret]
+
+
+def _drawn_parts(verdict: Verdict) -> list[Part]:
+    """How the drawn checks ended; the first failure of all is shown with its numbers."""
+    drawn = _drawn(verdict)
+    failed = [outcome for outcome in drawn if not outcome.passed]
+    passed = f"{len(drawn) - len(failed)} of {len(drawn)} hidden checks pass, {UNPREPARED}"
+    if not failed:
+        return [Line(passed, True)] if drawn else []
+    if verdict.first_failure is not failed[0]:
+        return [Line(passed, False)]
+    parts: list[Part] = [Line(f"{passed}. {'Not these' if len(failed) > 1 else 'Not this one'}:")]
+    parts += _failure(verdict.exercise, failed[0])
+    if not isinstance(failed[0].got.result if failed[0].got is not None else None, Raised):  # said already of an error
+        parts.append(_passed_in(verdict.exercise, failed[0]))
+    return parts + [Line(outcome.probe.name, False) for outcome in failed[1:]]
+
+
+def _contract(outcome: Outcome) -> list[Part]:
+    """Shape, dtype and laws of the first probe, each on a line of its own."""
+    if outcome.got is None or isinstance(outcome.got.result, (Raised, Structure)):
+        return []
+    got = outcome.got.result
+    if isinstance(got, (tuple, list)) != isinstance(outcome.expected.result, (tuple, list)):
+        return []
+    first, wanted = (
+        value[0] if isinstance(value, tuple) and value else value for value in (got, outcome.expected.result)
+    )
+    if not isinstance(first, torch.Tensor) or not isinstance(wanted, torch.Tensor):
+        return []
+    right = first.shape == wanted.shape and first.dtype == wanted.dtype
+    shape = Line(f"shape {tuple(first.shape)}, dtype {dtype_name(first.dtype)}", right)
+    return [shape, *(Line(law.text, _holds(law.holds, got)) for law in outcome.probe.laws if right)]
+
+
+def _holds(law: Any, result: Any) -> bool:
+    try:
+        return bool(law(result))
+    except Exception:  # a learner's result may be anything
+        return False
+
+
+def _failure(exercise: Exercise, outcome: Outcome) -> list[Part]:
+    name, parted = outcome.probe.name, outcome.difference
+    if outcome.got is not None and isinstance(outcome.got.result, Raised):
+        return _error(exercise, outcome, outcome.got.result)
+    quoted = parted.kind in ("value", "nan", "length") and not outcome.probe.quiz
+    rows = _rows(outcome, parted) if quoted else None
+    return [Line(f"{name}: {seen(exercise, outcome)}", False)] if rows is None else [Row(name, *rows)]
+
+
+def _rows(outcome: Outcome, parted: Difference) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+    """The row of the result in which the largest difference lies, as it should be and as it is."""
+    wanted, yours = outcome.expected.result, outcome.got.result
+    if isinstance(wanted, list):  # a short one is shown whole; of a long one the text names the first wrong item
+        texts = repr(wanted), repr(list(yours))
+        return ("", texts[:1], texts[1:]) if max(map(len, texts)) <= MAX_LIST else None
+    if isinstance(wanted, (tuple, torch.Tensor)) and len(parted.where) <= 1:  # the tensor, or one of several
+        wanted, yours = parted.expected, parted.got
+    if not isinstance(wanted, torch.Tensor) or not parted.index or wanted.shape[-1] > MAX_ROW:
+        return None
+    row: tuple[int, ...] = parted.index[:-1]
+    if row and len(outcome.case.labels) == wanted.shape[-2]:
+        label = f'row "{outcome.case.labels[row[-1]]}"'
+    else:
+        label = f"row {row[0] if len(row) == 1 else row}" if row else ""
+    texts = [
+        tensors_apart(wanted, yours, place)
+        if place == parted.index
+        else (written(wanted, place), written(yours, place))
+        for place in ((*row, i) for i in range(wanted.shape[-1]))
+    ]
+    columns = [[text.rjust(max(map(len, pair))) for text in pair] for pair in texts]
+    return label, tuple(column[0] for column in columns), tuple(column[1] for column in columns)
+
+
+def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
+    said = f"{error.type}{': ' + error.message if error.message else ''}"
+    parts: list[Part] = [Line(f"{outcome.probe.name}: your code stopped with {said}", False)]
+    if error.line:
+        parts.append(Source(error.line, textwrap.shorten(error.source, MAX_SOURCE, placeholder=" ...")))
+    return [*parts, _passed_in(exercise, outcome)]
+
+
+def _passed_in(exercise: Exercise, outcome: Outcome) -> Line:
+    return Line(f"the check passed in {_inputs(exercise, outcome)}", below=True)
+
+
+def _inputs(exercise: Exercise, outcome: Outcome) -> str:
+    pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    return ", ".join(f"{name} {_input(value, outcome.probe.hidden)}" for name, value in pairs)
+
+
+def _input(value: Any, drawn: bool) -> str:
+    """An argument in words; a small tensor that nobody has seen, number by number."""
+    if isinstance(value, torch.Tensor):
+        small = drawn and 0 < value.numel() <= MAX_NUMBERS
+        return f"= {_nested(value, ())}" if small else f"of shape {tuple(value.shape)}"
+    if isinstance(value, torch.Generator):
+        return "= a torch.Generator"
+    if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
+        return f"of {len(value)} entries"
+    shown = repr(value)
+    shown = shown if len(shown) <= MAX_INPUT else f"{shown[: MAX_INPUT - 3]}..."
+    return f"a {type(value).__name__}" if callable(value) else f"= {shown}"
+
+
+def _nested(tensor: torch.Tensor, place: tuple[int, ...]) -> str:
+    """The numbers of a tensor as nested lists, rounded as everywhere in a report."""
+    if len(place) == tensor.ndim:
+        return written(tensor, place)
+    return f"[{', '.join(_nested(tensor, (*place, index)) for index in range(tensor.shape[len(place)]))}]"
+
+
+def _hint(verdict: Explained) -> str:
+    """The hint that fits where nothing more exact was said: a nudge, or where the plan of shapes is."""
+    first = verdict.first_failure
+    if verdict.diagnosis or verdict.noticed or first is None or first.secret:
+        return ""
+    if verdict.blank or first.difference.kind in UNEXPLAINED:
+        return f"hint 1 of 3: {verdict.exercise.hints[0]}"
+    result = first.got.result if first.got is not None else None
+    about_shapes = first.difference.kind == "shape" or (isinstance(result, Raised) and may_be_of_shapes(result))
+    return "hint 2 of 3 is a plan of shapes" if about_shapes else ""
+
+
+def _hidden(verdict: Verdict) -> list[Part]:
+    if not verdict.whole:
+        return [Line(_more(verdict))] if verdict.exercise.hidden_points else []
+    hidden = [outcome for outcome in verdict.outcomes if outcome.secret]
+    missed = [outcome.probe.name for outcome in hidden if not outcome.passed]
+    if not hidden or not missed:
+        return []
+    passed = f"Hidden checks passed: {len(hidden) - len(missed)} of {len(hidden)}."
+    return [Line(f"{passed} Not passed: {'; '.join(missed)}.")]

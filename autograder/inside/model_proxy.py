@@ -1,0 +1,48 @@
+"""A model that an exercise hands over: the answer holds a stand-in; what it computes is computed where the model is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Proxy = Callable[..., Any]
+
+
+class ModelProxy(torch.nn.Module):
+    """A model that an exercise hands over, as the answer gets it: its forward is computed where the model is.
+
+    It has a mode, training or evaluation, as any module, and no weights to be seen.
+    parts: name -> what the model hands over of itself (see `parts_of`), as attributes.
+    """
+
+    def __init__(self, call: Proxy, training: bool, parts: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self._call = call
+        self.training = training
+        for name, part in (parts or {}).items():
+            setattr(self, name, part)
+
+    def forward(self, *arguments: Any) -> Any:
+        """What the model makes of the arguments in the mode that this one is in."""
+        return self._call(*arguments, self.training)
+
+
+def in_mode(model: torch.nn.Module) -> Proxy:
+    """The model as a function whose last argument says whether it is in training mode."""
+
+    def call(*arguments: Any) -> Any:
+        *inputs, training = arguments
+        before = model.training
+        try:
+            with torch.no_grad():
+                return model.train(training is True)(*inputs)
+        finally:
+            model.train(before)
+
+    return call
+
+
+def parts_of(model: torch.nn.Module) -> dict[str, Any]:
+    """What a model hands over of itself: the attributes that its `hands` names; a list of layers as a list."""
+    parts = {name: getattr(model, name) for name in getattr(model, "hands", ())}
+    return {name: list(part) if isinstance(part, torch.nn.ModuleList) else part for name, part in parts.items()}

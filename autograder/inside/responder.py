@@ -1,0 +1,326 @@
+"""What a judge asks is done here, where the learner's code runs: in a sandbox, or in the learner's own Jupyter.
+
+It looks the learner's object up by name, does what the judge asks with it (call it, construct it, load weights into it)
+and sends back what was seen. It never decides anything.
+"""
+
+import builtins
+import linecache
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType, ModuleType
+from typing import Any
+
+import torch
+
+from autograder.inside import parameter_order, recorder, wire
+from autograder.inside.call_arguments import answered
+from autograder.inside.fixtures.base import STAGES
+
+MAX_MESSAGE = 400
+MAX_SHAPES = 6
+SEED = 6_201_703_762
+
+
+def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
+    """Answer the judge's requests about one exercise until the judge hangs up, which ends it by an EOFError."""
+
+    def remote(number: int) -> wire.Proxy:
+        def call(*arguments: Any) -> Any:
+            channel.send({"callback": number, "arguments": arguments})
+            reply = channel.receive()
+            if "error" in reply:
+                raise RuntimeError(reply["error"])
+            return reply["value"]
+
+        return call
+
+    answerer = Responder(namespace)
+    while True:
+        channel.send(answerer.answer(channel.receive(make_proxy=remote)))
+
+
+class Responder:
+    """Does with a learner's objects what the judge asks, and says what was seen."""
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
+        self._module: Any = None
+        self._stages: dict[str, Any] = {}
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to one request; an exception of the learner's is part of the reply, never raised.
+
+        "called" names those of the request's forbidden functions that ran.
+        """
+        called: list[str] = []
+        return {**self._answered(request, called), "called": called}
+
+    def _answered(self, request: dict[str, Any], called: list[str]) -> dict[str, Any]:
+        actions = {
+            "look": self._look,
+            "call": self._call,
+            "use": self._use,
+            "construct": self._construct,
+            "load": self._load,
+            "forward": self._forward,
+        }
+        state = _GlobalState()
+        try:
+            with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a learner's warning is no error
+                # Not a seed that an answer would set itself; torch.manual_seed would walk every device.
+                torch.default_generator.manual_seed(SEED + request.get("seed", 0))
+                forbidden = request.get("forbidden", ())
+                with recorder.watching(forbidden, called):
+                    seen = actions[request["do"]](**request["with"])
+                    # A result may be computed when it is looked at: that too is watched, and nothing is left for later.
+                    return wire.copy(seen) if forbidden else seen
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return {"error": describe(error, self._namespace)}
+        finally:
+            state.restore()
+
+    def _look(self, names: list[str]) -> dict[str, Any]:
+        return {"kinds": {name: _kind(self._namespace, name) for name in names}}
+
+    def _call(self, name: str, arguments: tuple, cotangent: Any = None, stage: str = "") -> dict[str, Any]:
+        function = self._namespace[name]
+        if stage:
+            function = self._stages.setdefault(stage, STAGES[stage]()).around(function)
+        return self._observe(function, arguments, cotangent, {})
+
+    def _use(self, name: str, arguments: tuple) -> dict[str, Any]:
+        """Make objects and call their methods, step by step; the result is what each step gave."""
+
+        def used(steps: list[dict[str, Any]]) -> tuple:
+            made: dict[str, Any] = {}
+            results: list[Any] = []
+            for step in steps:
+                given = list(step["with"])
+                if step["given"] is not None:
+                    before, after = step["around"]
+                    given.append([*before, *results[step["given"]], *after])
+                if step["by"] not in made:
+                    made[step["by"]] = self._namespace[name]()
+                results.append(getattr(made[step["by"]], step["method"])(*given))
+            return tuple(results)
+
+        return self._observe(used, arguments, None, {})
+
+    def _construct(
+        self, name: str, arguments: tuple, example: tuple, dtype: str, traced: bool = False
+    ) -> dict[str, Any]:
+        self._module = self._namespace[name](*arguments)
+        if not isinstance(self._module, torch.nn.Module):
+            return {"module": False, "parameters": [], "roles": {}, "unregistered": []}
+        if any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in self._module.parameters()):
+            self._module(*map(_in_default_dtype, example))  # lazy layers learn their sizes
+        self._module.to(wire.DTYPES[dtype])
+        parameters = [
+            [name, list(parameter.shape), parameter.requires_grad]
+            for name, parameter in self._module.named_parameters()
+        ]
+        roles = getattr(type(self._module), "roles", None)
+        unregistered = sorted({kind for value in vars(self._module).values() for kind in _unregistered(value)})
+        return {
+            "module": True,
+            "parameters": parameters,
+            "roles": roles if isinstance(roles, dict) else {},
+            "unregistered": unregistered,
+            **(
+                {"used": parameter_order.in_order(self._module, example), "ones": parameter_order.ones(self._module)}
+                if traced
+                else {}
+            ),
+        }
+
+    def _load(self, values: dict[str, torch.Tensor]) -> dict[str, Any]:
+        parameters = dict(self._module.named_parameters())
+        with torch.no_grad():
+            for name, value in values.items():
+                parameters[name].copy_(value)
+        return {"loaded": True}
+
+    def _forward(
+        self, arguments: tuple, training: bool, cotangent: Any = None, keeps: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        parameters = {}
+        if isinstance(self._module, torch.nn.Module):
+            self._module.train(training)
+            parameters = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
+        if not keeps:
+            return self._observe(self._module, arguments, cotangent, parameters)
+
+        def with_what_is_kept(*given: Any) -> tuple:
+            result = self._module(*given)
+            return (result, *(getattr(self._module, name, None) for name in keeps))
+
+        return self._observe(with_what_is_kept, arguments, cotangent, parameters)
+
+    def _observe(
+        self, function: Callable, arguments: tuple, cotangent: Any, parameters: dict[str, torch.Tensor]
+    ) -> dict[str, Any]:
+        floats = (
+            [a for a in arguments if isinstance(a, torch.Tensor) and a.is_floating_point()]
+            if cotangent is not None
+            else []
+        )
+        for argument in floats:
+            argument.requires_grad_(True)
+        state = _GlobalState()
+        result = function(*arguments)
+        seen = {"changed": state.changes()}
+        state.restore()
+        if cotangent is not None:
+            seen["gradients"], seen["parameter_gradients"] = _gradients(result, cotangent, floats, parameters)
+        return {"inputs": arguments, **seen, "result": result}  # the result last: it may be larger than a message
+
+
+def _in_default_dtype(value: Any) -> Any:
+    """A tensor of floats as the layers of a new module want it; anything else as it is."""
+    is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(torch.get_default_dtype()) if is_float else value
+
+
+def _kind(namespace: Mapping[str, Any], name: str) -> str:
+    if name not in namespace:
+        return "missing"
+    found = namespace[name]
+    return "class" if isinstance(found, type) else "function" if callable(found) else type(found).__name__
+
+
+class _GlobalState:
+    """The process-wide settings of torch that an answer must leave as it found them."""
+
+    def __init__(self) -> None:
+        self._dtype, self._grad, self._random = (
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+            torch.get_rng_state(),
+        )
+
+    def changes(self) -> list[str]:
+        seen = []
+        if torch.get_default_dtype() != self._dtype:
+            seen.append("the default dtype")
+        if torch.is_grad_enabled() != self._grad:
+            seen.append("the gradient mode")
+        if not torch.equal(torch.get_rng_state(), self._random):
+            seen.append("the global random state")
+        return seen
+
+    def restore(self) -> None:
+        torch.set_default_dtype(self._dtype)
+        torch.set_grad_enabled(self._grad)
+
+
+def _unregistered(value: Any) -> Iterator[str]:
+    """What a module's attribute hides from an optimizer: a plain tensor, or layers in a plain collection."""
+    if isinstance(value, torch.Tensor):
+        yield "tensor"
+    elif isinstance(value, (list, tuple)) and any(isinstance(item, (torch.nn.Module, torch.Tensor)) for item in value):
+        yield "collection"
+
+
+def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, torch.Tensor]) -> tuple[list, dict]:
+    """Gradients of sum(result * cotangent); None where nothing flows or the shapes do not agree."""
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    factors = cotangent if isinstance(cotangent, (list, tuple)) else (cotangent,)
+    total = None
+    for value, factor in zip(results, factors, strict=False):
+        if (
+            isinstance(value, torch.Tensor)
+            and isinstance(factor, torch.Tensor)
+            and value.requires_grad
+            and value.shape == factor.shape
+        ):
+            total = (value * factor).sum() + (0 if total is None else total)
+    leaves = [*inputs, *parameters.values()]
+    if total is None or not leaves:
+        return [None] * len(inputs), dict.fromkeys(parameters)
+    found = torch.autograd.grad(total, leaves, allow_unused=True)
+    return list(found[: len(inputs)]), dict(zip(parameters, found[len(inputs) :], strict=True))
+
+
+def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The error's type and text, with the last line of the learner's own code that it passed through.
+
+    "shapes" holds [name, shape] of the tensors that this line names.
+    """
+    line, source, trace, last, own = 0, "", error.__traceback__, None, None
+    while trace is not None:
+        last = trace.tb_frame
+        if last.f_globals is namespace:
+            own, line = last, trace.tb_lineno
+            source = linecache.getline(trace.tb_frame.f_code.co_filename, line, trace.tb_frame.f_globals).strip()
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and not line:  # the cell could not be begun
+        line, source = error.lineno or 0, (error.text or "").strip()
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message could not be printed)"
+    return {
+        "type": type(error).__name__,
+        "kinds": [kind.__name__ for kind in type(error).__mro__],
+        "about": _about(error, last, own, source),
+        "message": message[:MAX_MESSAGE],
+        "line": line,
+        "source": source[:MAX_MESSAGE],
+        "shapes": _shapes(own, source) if own is not None else [],
+    }
+
+
+def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
+    """Name and shape of the tensors that a line of a frame names; other kinds of tensor may say anything."""
+    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", line))
+    values = ((name, frame.f_locals.get(name)) for name in names)
+    found = [[name, list(value.shape)] for name, value in values if type(value) in (torch.Tensor, torch.nn.Parameter)]
+    return found[:MAX_SHAPES]
+
+
+def _about(error: BaseException, last: FrameType | None, own: FrameType | None, line: str) -> list[str]:
+    """What is known of an error without reading its text, for whoever explains it.
+
+    ["forward"]: a module has none. ["handed over"]: what stopped is a function that the check handed to the learner's
+    own. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
+    of that type has no such attribute. ["name", name]: nothing of that name is known. ["hidden", name]: what was called
+    is no longer Python's own function, because the learner gave its name to a value. ["numpy"]: the learner's own
+    function holds a value of NumPy's. Else nothing.
+    last: the frame that the error comes from; own: the last one of the learner's, which stopped at `line`.
+    """
+    if last is not None and last.f_code is torch.nn.Module.forward.__code__:
+        return ["forward"]
+    if own is not None and last is not own and _is_ours(last):
+        return ["handed over"]
+    callers = (Responder._observe, Responder._construct, answered, torch.nn.Module._call_impl)
+    calling = [caller.__code__ for caller in callers]
+    if isinstance(error, TypeError) and own is None and last is not None and last.f_code in calling:
+        return ["arguments"]
+    if isinstance(error, AttributeError) and isinstance(error.name, str):
+        return [] if isinstance(error.obj, (type, ModuleType)) else ["attribute", type(error.obj).__name__, error.name]
+    if isinstance(error, NameError) and isinstance(error.name, str):
+        return ["name", error.name]
+    if isinstance(error, TypeError) and own is not None and own is last and (hidden := _hidden(own, line)):
+        return ["hidden", hidden]
+    values = [error, *(own.f_locals.values() if own is not None else ())]
+    return ["numpy"] if any(str(type(value).__module__).partition(".")[0] == "numpy" for value in values) else []
+
+
+def _hidden(frame: FrameType, line: str) -> str:
+    """The first function of Python's that a line calls while its name stands for something that cannot be called."""
+    for name in re.findall(r"(?<![\w.])([a-z]\w*)\(", line):
+        value = frame.f_locals.get(name, frame.f_globals.get(name, callable))
+        if callable(getattr(builtins, name, None)) and not callable(value):
+            return name
+    return ""
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a frame runs a function that was handed over: in the sandbox this module asks the other side for it."""
+    name = str(frame.f_globals.get("__name__"))
+    return frame.f_globals is globals() or name.startswith(("autograder.catalogue.", "autograder.judging.observe"))

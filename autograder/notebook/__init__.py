@@ -1,0 +1,1 @@
+"""What a learner's own notebook uses: its checks, the record of what they earned, the overview of it."""

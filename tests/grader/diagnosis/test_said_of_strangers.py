@@ -1,0 +1,253 @@
+"""What is said of answers that no entry holds: a known mistake in one setting alone, a mask unused, a wrong row quoted."""
+
+import linecache
+
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.exercise import Evidence
+from autograder.catalogue.quotes import wrong_row
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
+from autograder.judging.observe import LocalEndpoint
+
+LAYER = catalogue.find("encoder-layer")
+RIGHT = LAYER.right[0].source
+PRE, POST = "self.attention(seen, seen, mask)", "self.attention(x, x, mask)"
+
+
+def said(exercise_id: str, source: str) -> str:
+    """What a learner reads below the lines of the checks."""
+    exercise = catalogue.find(exercise_id)
+    return " ".join(explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")).split())
+
+
+def test_a_known_mistake_under_one_value_of_a_flag_is_named_with_the_value() -> None:
+    assert "Where norm_first is False, and only there: The mask was not handed on" in said(
+        "encoder-layer", RIGHT.but(POST, "self.attention(x, x, None)")
+    )
+    assert "Where norm_first is True, and only there: The mask was not handed on" in said(
+        "encoder-layer", RIGHT.but(PRE, "self.attention(seen, seen, None)")
+    )
+
+
+def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
+    both = RIGHT.but(POST, "self.attention(x, x, None)").but(PRE, "self.attention(seen, seen, None)")
+    told = said("encoder-layer", both)
+    assert "The mask was not handed on" in told and "only there" not in told
+
+
+def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
+    right = catalogue.find("load-mapped").right[1].source
+    told = said("load-mapped", right.but("with torch.no_grad():", "if True:"))
+    assert "written into in place" in told and "torch.no_grad()" in told
+    assert "Which of these lengths" not in told and "meet from the right" not in told
+
+
+def test_a_state_that_is_written_over_is_explained_where_gradients_need_it() -> None:
+    source = """
+def linear_attention(Q, K, V, causal):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    if not causal:
+        return (q @ (k.mT @ V)) / (q @ k.sum(1)[..., None])
+    state, total, rows = torch.zeros_like(k[:, 0, :, None] * V[:, 0, None]), torch.zeros_like(k[:, 0]), []
+    for i in range(Q.shape[1]):
+        state += k[:, i, :, None] * V[:, i, None]
+        total += k[:, i]
+        rows.append((q[:, i, None] @ state)[:, 0] / (q[:, i] * total).sum(-1, keepdim=True))
+    return torch.stack(rows, 1)
+"""
+    verdict = judge_and_explain(
+        catalogue.find("linear-attention"), LocalEndpoint(namespace_of(source)), b"key", disclosed=True
+    )
+    assert "that the gradients still need was written into afterwards" in " ".join(explanation(verdict).split())
+
+
+def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
+    right = catalogue.find("pool").right[0].source
+    exercise = catalogue.find("pool")
+    source = right.but("return total / count", "return total / count * (1 + 1e-7)")
+    told = explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key", disclosed=True))
+    assert told and "transposed in memory:" in told and "It fails only where" not in told
+
+
+def test_shares_that_agree_within_a_tolerance_name_no_second_mistake() -> None:
+    mlm = catalogue.find("mlm-mask").right[0].source
+    exchanged = "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
+    told = said(
+        "mlm-mask", mlm.but(exchanged, "inputs = torch.where(~special & (fate >= 0.8) & (fate < 0.9), other, inputs)")
+    )
+    assert "Words that were not chosen were replaced" in told and "was not used" not in told
+
+
+def test_what_a_result_does_not_depend_on_is_said_in_one_sentence() -> None:
+    told = said("layer-norm", "def layer_norm(x, g, b, eps):\n    return torch.zeros_like(x) + eps / 7\n")
+    assert "Here your result does not depend on x, g or b: with other numbers in them, the same comes back." in told
+
+
+def test_a_mask_that_changes_nothing_is_said() -> None:
+    source = """
+def masked_attention(Q, K, V, mask):
+    A = torch.softmax(1.1 * Q @ K.mT / Q.shape[-1] ** 0.5, -1)
+    return A @ V, A
+"""
+    assert "does not depend on mask: with all of it True, the same comes back" in said("masked-attention", source)
+
+
+def test_a_norm_too_many_is_said_to_be_too_many() -> None:
+    told = said(
+        "encoder-layer",
+        RIGHT.but("self.drop = nn.", "self.norm3 = nn.LayerNorm(d)\n        self.drop = nn.").but(
+            "return x\n", "return self.norm3(x)\n"
+        ),
+    )
+    assert "You have too many norms. Norms: 3 found, 2 wanted." in told
+    assert "roles = {" not in told
+
+
+def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_learners_shapes() -> None:
+    source = next(answer.source for answer in catalogue.find("decode-step").right).but("mixed, cross)", "mixed, None)")
+    namespace = dict(namespace_of(""))
+    exec(source, namespace)  # as a cell: its functions look names up where the check finds them
+    verdict = judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")
+    assert "What stopped is a function that the check passed in." in " ".join(explanation(verdict).split())
+
+
+def test_the_row_that_is_quoted_differs() -> None:
+    wanted = torch.arange(24.0).reshape(2, 2, 6)
+    got = wanted.clone()
+    got[1, 0, 1] = -1.0
+    assert wrong_row(Evidence((), wanted, got), "word") == (
+        "Your word 2 is 12.000 -1.000 14.000 15.000; it should be 12.000 13.000 14.000 15.000."
+    )
+    got = wanted.clone()
+    got[0, 0, 5] = 0.0
+    assert wrong_row(Evidence((), wanted, got)).startswith("Your first row ends in 2.000 3.000 4.000 0.000; it should")
+
+
+def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all() -> None:
+    temperature = catalogue.find("temperature").right[0].source
+    tau = temperature.but("x / tau", "x * tau")
+    unsigned = tau.without("if tau < 0:").without('raise ValueError("tau: expected 0 or more")')
+    told = said("temperature", unsigned)
+    assert told.count("Two mistakes that we know") == 1 and "A negative tau is accepted" in told
+    told = said("temperature", tau.but("argmax", "argmin").but("-1), x", "-1) * 0, x"))
+    assert "Some of your results, though not all, are those of a mistake that we know: " in told
+    assert "multiplied by tau" in told and "Not every check fails in just this way" in told
+    assert "Not every check fails" not in said("temperature", tau)
+
+
+def test_measured_numbers_that_agree_by_chance_name_no_second_mistake() -> None:
+    right = catalogue.find("score-std").right[0].source
+    told = said("score-std", right.but("(a * b).sum(1).std()", "(a * b).std(-1).mean()"))
+    assert "The spread within a vector" in told and "Two mistakes" not in told
+
+
+def test_sizes_that_do_not_meet_are_the_same_mistake_in_either_order() -> None:
+    gap = catalogue.find("equivariance-gap").right[0].source
+    for source in (
+        gap.but("run(x)[:, perm] - run(x[:, perm])", "run(x[:, perm]) - run(x)[..., perm]"),
+        gap.but("run(x)[:, perm]", "run(x)[..., perm]"),
+    ):
+        assert "The *features* of the answer were permuted" in said("equivariance-gap", source)
+
+
+def test_of_two_mistakes_neither_is_said_to_leave_all_else_right() -> None:
+    right = next(answer.source for answer in catalogue.find("mha-params").right)
+    told = said("mha-params", right.but("4 * d if bias else 0", "0").ending_in(" / 1"))
+    assert "Two mistakes that we know" in told and "It came as a float." in told
+    assert "is right, but" not in told
+
+
+def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_shapes(monkeypatch) -> None:
+    right = next(answer.source for answer in catalogue.find("split-heads").right)
+    source = right.but("D % h != 0", "D % h == 0").but("D must be a multiple of h", "words of one's own")
+    name, namespace = "<a cell>", dict(namespace_of(""))
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    exec(compile(source, name, "exec"), namespace)
+    told = explanation(judge_and_explain(catalogue.find("split-heads"), LocalEndpoint(namespace), b"key"))
+    assert "Your own line raised this, where a result is wanted" in " ".join(told.split())
+
+
+def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
+    source = "def leaks(model, ids, t):\n    return ids.shape[1] == 6 and int(ids.sum()) % 2 == 0\n"
+    assert "an earlier call" not in said("leaks", source)
+
+
+def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
+    turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
+    assert "Only the first item along axis 0 is right." in said("swap-batch-time", turned)
+    split = catalogue.find("split-heads").right[0].source
+    told = said("split-heads", split.ending_in(" * torch.tensor([1.0] + [3.0] * (h - 1))[:, None, None]"))
+    assert "Only the first item along axis 1 is right." in told
+    assert "of the batch" not in told
+
+
+def test_an_error_that_is_not_of_sizes_is_not_asked_for_its_lengths() -> None:
+    kinds = RIGHT.but("return self.narrow(", "return self.narrow.double()(")
+    told = said("encoder-layer", kinds)
+    assert "Numbers of two dtypes meet there." in told and "Which of these lengths" not in told
+    changed = RIGHT.but(POST, "x").but("x = self.norm1(x + self.drop(x))", "x += self.drop(self.attention(x, x, mask))")
+    told = said("encoder-layer", changed)
+    assert "Which of these lengths" not in told
+
+
+def test_a_dictionary_of_another_kind_of_values_is_not_said_to_be_the_right_one_reversed() -> None:
+    right = catalogue.find("export-attention").right[0].source
+    listed = right.but(
+        '"encoder": encoder, "decoder": decoder, "cross": cross',
+        '"encoder": encoder.tolist(), "decoder": decoder.tolist(), "cross": cross.tolist()',
+    )
+    assert "opposite order" not in said("export-attention", listed)
+
+
+def test_infinity_for_all_numbers_is_not_said_to_ignore_them() -> None:
+    source = """
+def masked_ce(logits, labels, pad):
+    cost = -torch.log(torch.softmax(logits, -1)).gather(-1, labels[..., None])[..., 0]
+    keep = labels != pad
+    return torch.where(keep, cost, torch.zeros_like(cost)).sum() / keep.sum().clamp(min=1)
+"""
+    exercise = catalogue.find("masked-ce")
+    for key in (b"key", b"another"):
+        verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), key, disclosed=True)
+        told = " ".join(explanation(verdict).split())
+        assert "Infinity came back" in told and "does not depend" not in told
+
+
+def test_a_place_that_numpy_found_is_a_place() -> None:
+    source = """
+import numpy
+
+def token_batches(lengths, max_tokens):
+    if max(lengths) > max_tokens:
+        raise ValueError(f"sentence {lengths.index(max(lengths))} is too long")
+    batches, now = [], []
+    for place in numpy.argsort(lengths):
+        if (len(now) + 1) * lengths[place] > max_tokens:
+            batches.append(now)
+            now = []
+        now.append(place)
+    return [*batches, now]
+"""
+    assert said("token-batches", source) == ""
+
+
+def test_numbers_that_are_none_are_not_said_to_be_drawn_anew() -> None:
+    right = catalogue.find("beam-search").right[0].source
+    told = said("beam-search", right.but("total + log_p", "total * log_p"))
+    assert told and "Two calls" not in told
+
+
+def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None:
+    right = catalogue.find("decode-step").right[0].source
+    source = right.but("torch.cat([K, layer.key(x)], dim=1)", "torch.cat([K, layer.key(x)], dim=-1)")
+    name, namespace = "<another cell>", dict(namespace_of(""))
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    exec(compile(source, name, "exec"), namespace)
+    told = " ".join(
+        explanation(judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")).split()
+    )
+    assert "What is joined along one axis has equal lengths along all the others." in told
+    assert "shapes meet from the right" not in told

@@ -1,0 +1,56 @@
+"""The order in which a module uses its parameters is seen, and nothing else is touched by looking."""
+
+import torch
+from torch import nn
+
+from autograder.inside import parameter_order
+
+
+class Crossed(nn.Module):
+    def __init__(self, stops=False):
+        super().__init__()
+        self.stops = stops
+        self.made_first, self.made_second = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        if self.made_first.weight.shape[0] != 3 or self.stops:  # to ask about it is no use of it
+            raise ValueError
+        x = x * self.made_second
+        return self.made_first(self.made_first(x))
+
+
+def test_parameters_come_in_the_order_of_use_each_as_often_as_it_is_used():
+    linear = ["made_first.weight", "made_first.bias"]
+    assert parameter_order.in_order(Crossed(), (torch.ones(2, 3),)) == ["made_second", *linear, *linear]
+
+
+def test_a_forward_that_stops_shows_no_order():
+    assert parameter_order.in_order(Crossed(stops=True), (torch.ones(2, 3),)) == []
+
+
+def test_vectors_that_begin_as_ones_are_named_and_matrices_are_not():
+    module = Crossed()
+    with torch.no_grad():
+        module.made_first.weight.fill_(1.0)
+    assert parameter_order.ones(module) == ["made_second"]
+
+
+def test_the_mode_is_as_it_was():
+    module = Crossed().train()
+    parameter_order.in_order(module, (torch.ones(2, 3),))
+    assert module.training
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(5, 3))
+
+    def forward(self, x):
+        return x + self.table[:2] + self.table[0] + self.table[[1, 0]] + self.table[torch.tensor([0, 1])]
+
+
+def test_every_index_of_a_parameter_is_one_use_and_indexing_is_as_it_was():
+    before = nn.Parameter.__getitem__
+    assert parameter_order.in_order(Table(), (torch.ones(2, 3),)) == ["table"] * 4
+    assert nn.Parameter.__getitem__ is before
