@@ -30,8 +30,9 @@ from autograder.course import CourseError
 from autograder.grade.outdated import remarks as not_settled
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
-from autograder.platforms.roster import Register, Roster
+from autograder.platforms.roster import Roster
 from autograder.policy import collected, course_time
+from autograder.policy.collected import Register
 from autograder.policy.files import atomic_write
 from autograder.reports import feedback, fresh, results
 from autograder.reports.export import number, safe
