@@ -107,7 +107,7 @@ def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exerci
 
 def of_course(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str) -> Piece:
     """The course's answer in place of the learner's, for which `reason` is given, among the cells of the notebook."""
-    answer = (exercise.id, str(exercise.right[0].source), False)
+    answer = (exercise.id, str(exercise.correct[0].source), False)
     around = [cell for cell in cells if cell[0] != exercise.id]
     place = next((index for index, cell in enumerate(cells) if cell[0] == exercise.id), len(around))
     taken = [("", USUAL_IMPORTS, False), *around[:place], answer, *around[place:]]

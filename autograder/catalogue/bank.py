@@ -58,7 +58,7 @@ def records(assignments: Sequence[Assignment] = catalogue.ASSIGNMENTS) -> Iterat
 
 
 def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
-    for mistake in exercise.wrong:
+    for mistake in exercise.mistakes:
         yield {
             "id": f"{exercise.id}/{mistake.name}",
             "chapter": assignment.id,
@@ -67,7 +67,7 @@ def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str],
             "defines": list(exercise.names),
             "name": mistake.name,
             "source": str(mistake.source),
-            "right": str(exercise.right[0].source),
+            "right": str(exercise.correct[0].source),
             "message": mistake.message,
             "told_by": "symptom" if mistake.shows else "values",
             "section": mistake.reread.label,

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-LOOKED_AT = frozenset({"inputs", "state", "gradients", "training", "generator"})  # beside a result, by `Probe.also`
+LOOKED_AT = frozenset({"inputs", "state", "gradients", "training", "generator"})  # beside a result, by `Probe.checks`
 
 
 @dataclass(frozen=True)
@@ -78,23 +78,23 @@ class Scale:
 class Probe:
     """A question put to an answer. It exists under a fixed name; only its values are drawn.
 
-    also: what is looked at beside the result: "inputs" (left unchanged), "state" (torch's global settings left
+    checks: what is looked at beside the result: "inputs" (left unchanged), "state" (torch's global settings left
     alone), "gradients" (equal to the reference's), "training" (the module is in training mode), "generator" (the
     generator that was passed in has been drawn from).
-    quiz: the right result is itself the answer, so a report shows only what came back.
-    says: the words of the task or of the docstring that announce what a hidden probe asks, or `probes.PROMISED`.
+    hide_expected: the right result is itself the answer, so a report shows only what came back.
+    announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or `probes.PROMISED`.
     scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
     """
 
     name: str
     draw: Callable[[torch.Generator], Case]
     hidden: bool = True
-    also: frozenset[str] = frozenset()
+    checks: frozenset[str] = frozenset()
     laws: tuple[Law, ...] = ()
     rtol: float = 1e-4
     atol: float = 1e-5
-    quiz: bool = False
-    says: str = ""
+    hide_expected: bool = False
+    announced_by: str = ""
     scale: Scale | None = None
 
 
@@ -239,14 +239,14 @@ class Exercise:
     id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
     reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
     mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, or to the
-    blocks that it is made of, in the order in which they are used; `keeps` names attributes that forward leaves on the
+    blocks that it is made of, in the order in which they are used; `kept_attributes` names attributes that forward leaves on the
     module, and they are looked at as further results. methods: a class of which objects are made and used by their
     methods; a case's one argument is a list of what `step` makes, the result what each gives.
     difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
-    not call. reads: what of a result counts, from the case and the result, where several forms of it are right; a result
-    that it can make nothing of is to come back as it is. gives: the places of arguments that an answer may change, such
-    as a cache. stage: what is set up around a function where it runs, by its name in `inside.fixtures.base`; arguments and
-    results are then the stage's. seconds: limit for all questions together. wrong, right: known answers. quotes: what
+    not call. normalize: what of a result counts, from the case and the result, where several forms of it are right; a result
+    that it can make nothing of is to come back as it is. mutable_args: the places of arguments that an answer may change, such
+    as a cache. harness: what is set up around a function where it runs, by its name in `inside.fixtures.base`; arguments and
+    results are then the harness's. seconds: limit for all questions together. mistakes, correct: known answers. quotes: what
     is quoted with a wrong one that names no quote of its own, where its result has the right form and other values; where
     it has another shape, both shapes are.
     hints: nudge, shape plan, pseudocode.
@@ -265,20 +265,20 @@ class Exercise:
     section: Section
     reference: Any
     probes: tuple[Probe, ...]
-    wrong: tuple[Misconception, ...]
-    right: tuple[Variant, ...]
+    mistakes: tuple[Misconception, ...]
+    correct: tuple[Variant, ...]
     hints: tuple[str, str, str]
     quotes: Callable[[Evidence], str] | None = None
     difficulty: int = 1
     minutes: int = 10
     forbidden: tuple[str, ...] = ()
     roles: Callable[..., tuple[Role, ...] | tuple[Block, ...]] | None = None
-    keeps: tuple[str, ...] = ()
+    kept_attributes: tuple[str, ...] = ()
     methods: bool = False
     trained: bool = False
-    reads: Callable[[Case, Any], Any] | None = None
-    gives: tuple[int, ...] = ()
-    stage: str = ""
+    normalize: Callable[[Case, Any], Any] | None = None
+    mutable_args: tuple[int, ...] = ()
+    harness: str = ""
     seconds: float = 20.0
     omits: Mapping[str, str] = field(default_factory=dict)
 
@@ -288,8 +288,8 @@ class Exercise:
             object.__setattr__(self, "reference", {thing.__name__: thing for thing in several})
         if self.quotes is not None:
             usual = of_values(self.quotes)
-            known = (replace(each, quotes=usual) if each.quotes is usual_quote else each for each in self.wrong)
-            object.__setattr__(self, "wrong", tuple(known))
+            known = (replace(each, quotes=usual) if each.quotes is usual_quote else each for each in self.mistakes)
+            object.__setattr__(self, "mistakes", tuple(known))
         for contradiction in self._contradictions():
             raise EntryError(f"{self.id}: {contradiction}")
 
@@ -324,12 +324,12 @@ class Exercise:
         for kind, points, probes in kinds:
             if points > 0 and not probes:
                 yield f"probes: expected a {kind} one, since {kind}_points is {points:g}"
-        for what, entries in (("probes", self.probes), ("wrong", self.wrong), ("right", self.right)):
+        for what, entries in (("probes", self.probes), ("mistakes", self.mistakes), ("correct", self.correct)):
             if twice := [name for name, times in Counter(entry.name for entry in entries).items() if times > 1]:
                 yield f"{what}: expected different names, got {twice[0]!r} twice"
         for probe in self.probes:
-            if unknown := sorted(probe.also - LOOKED_AT):
-                yield f"also of {probe.name!r}: expected some of {', '.join(sorted(LOOKED_AT))}, got {unknown[0]!r}"
+            if unknown := sorted(probe.checks - LOOKED_AT):
+                yield f"checks of {probe.name!r}: expected some of {', '.join(sorted(LOOKED_AT))}, got {unknown[0]!r}"
         if len(self.hints) != 3:
             yield f"hints: expected a nudge, a plan and pseudocode, got {len(self.hints)}"
         if self.difficulty not in (1, 2, 3):

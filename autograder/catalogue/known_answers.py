@@ -5,7 +5,7 @@
             mixed = W @ V
             return mixed
     ''')
-    wrong("a copy of the values", RIGHT.but("W @ V", "V"), MIX, "These are the values themselves, not mixed.")
+    mistake("a copy of the values", RIGHT.but("W @ V", "V"), MIX, "These are the values themselves, not mixed.")
 
 A change that does not apply exactly once, or leaves no Python, is refused when the entry is made.
 """
@@ -124,7 +124,7 @@ def formula(call: str, value: str) -> Answer:
     return Answer(f"def {call}:\n    return {value}\n")
 
 
-def wrong(
+def mistake(
     name: str,
     source: str,
     reread: Section,
@@ -141,14 +141,14 @@ def wrong(
     return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
 
 
-def right(name: str, source: str) -> Variant:
+def correct(name: str, source: str) -> Variant:
     """A right answer in another style, which must earn everything."""
     return Variant(name, _source(name, source))
 
 
 def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
     """The known wrong answer that changes an argument; more: what is particular here, in place of the usual advice."""
-    return wrong(
+    return mistake(
         f"{argument} changed in place",
         source,
         reread,
@@ -182,7 +182,7 @@ def usual_mistakes(
     if detached:
         yield from _cut_off(right_answer, names, detached)
     if float32:
-        yield wrong(
+        yield mistake(
             "always float32",
             right_answer.ending_in(".float()"),
             float32,
@@ -191,7 +191,7 @@ def usual_mistakes(
     if single:
         yield _single_inside(right_answer, names, single)
     if squeezed:
-        yield wrong(
+        yield mistake(
             "the batch axis squeezed away",
             right_answer.ending_in(".squeeze()"),
             squeezed,
@@ -201,7 +201,7 @@ def usual_mistakes(
             lost_an_axis_of_1,
         )
     if viewed:
-        yield wrong(
+        yield mistake(
             "view of what lies transposed",
             right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
             viewed,
@@ -209,7 +209,7 @@ def usual_mistakes(
             "there it cannot. reshape can.",
         )
     if rounded:
-        yield wrong(
+        yield mistake(
             "root rounded",
             right_answer.but(root, f"int({root})"),
             rounded,
@@ -219,7 +219,7 @@ def usual_mistakes(
 
 def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> Iterator[Misconception]:
     """The result is cut off from the gradient; or one of several arguments is."""
-    yield wrong(
+    yield mistake(
         "cut off from the gradient",
         right_answer.ending_in(".detach()"),
         section,
@@ -227,7 +227,7 @@ def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> It
         "nothing before it could be learned.",
     )
     for name in names if len(names) > 1 else ():
-        yield wrong(
+        yield mistake(
             f"{name} cut off from the gradient",
             right_answer.beginning_with(f"{name} = {name}.detach()"),
             section,
@@ -239,7 +239,7 @@ def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> It
 def _single_inside(right_answer: Answer, names: Sequence[str], section: Section) -> Misconception:
     """All arguments are made single on the way in, and the result double again."""
     floats = ", ".join(f"{name}.float()" for name in names)
-    return wrong(
+    return mistake(
         "single precision inside",
         right_answer.ending_in(".to(dtype)").beginning_with(
             f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"

@@ -35,7 +35,7 @@ def turned(tensor: Tensor) -> Tensor:
 def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
     """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes).
 
-    Options: also, laws, rtol, atol, quiz, says, scale as in `Probe`; the others are passed on to `draw`.
+    Options: checks, laws, rtol, atol, hide_expected, announced_by, scale as in `Probe`; the others are passed on to `draw`.
     """
     return _probe(name, draw, sizes, options, hidden=False)
 
@@ -65,7 +65,7 @@ def usual_probes(
     nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), in place of those
     of common sizes.
     """
-    usual = partial(hidden, says=PROMISED)
+    usual = partial(hidden, announced_by=PROMISED)
     yield usual("other sizes", _met_before(draw, zero, equal_rows), *other)
     if smallest is not None:
         yield usual("the smallest sizes", draw, *smallest)
@@ -74,7 +74,7 @@ def usual_probes(
     elif floats:
         yield usual("float64, transposed in memory", _turned(draw), *common, dtype=torch.float64)
     if gradients:
-        yield usual("gradients", draw, *common, dtype=torch.float64, also=GRADIENTS)
+        yield usual("gradients", draw, *common, dtype=torch.float64, checks=GRADIENTS)
     yield second_call(draw, *common)
 
 
@@ -86,14 +86,18 @@ def second_call(draw: Callable[..., Case], *sizes: Any, name: str = SECOND_CALL,
         case = draw(generator, *sizes, **options)
         return replace(case, before=draw(generator, *sizes, **options).arguments)
 
-    return hidden(name, drawn, *sizes, **{"also": UNTOUCHED, "says": PROMISED} | options)
+    return hidden(name, drawn, *sizes, **{"checks": UNTOUCHED, "announced_by": PROMISED} | options)
 
 
 def _probe(
     name: str, draw: Case | Callable[..., Case], sizes: Sequence[Any], options: dict[str, Any], hidden: bool
 ) -> Probe:
-    asked = {option: options.pop(option) for option in ("rtol", "atol", "quiz", "says", "scale") if option in options}
-    also: Iterable[str] = options.pop("also", ())
+    asked = {
+        option: options.pop(option)
+        for option in ("rtol", "atol", "hide_expected", "announced_by", "scale")
+        if option in options
+    }
+    checks: Iterable[str] = options.pop("checks", ())
     laws: tuple[Law, ...] = tuple(options.pop("laws", ()))
     if isinstance(draw, Case):
         if sizes or options:
@@ -107,7 +111,7 @@ def _probe(
         def drawn(generator: torch.Generator) -> Case:
             return draw(generator, *sizes, **options)
 
-    return Probe(name, drawn, hidden, frozenset({also} if isinstance(also, str) else also), laws, **asked)
+    return Probe(name, drawn, hidden, frozenset({checks} if isinstance(checks, str) else checks), laws, **asked)
 
 
 def _turned(draw: Callable[..., Case]) -> Callable[..., Case]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from autograder.catalogue.exercise import Evidence, Misconception, Section, usual_quote
-from autograder.catalogue.known_answers import Answer, wrong
+from autograder.catalogue.known_answers import Answer, mistake
 
 ON_SCORES = (  # name, what is done to them, what it does
     (
@@ -45,4 +45,4 @@ def wrong_scores(
 ) -> Iterator[Misconception]:
     """The right answer with something done to its `scores` after a line of it, in each usual way."""
     for name, done, message in ON_SCORES:
-        yield wrong(name, right.after(line, f"scores = {done}"), reread, message, quotes=quotes)
+        yield mistake(name, right.after(line, f"scores = {done}"), reread, message, quotes=quotes)

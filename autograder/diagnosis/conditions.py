@@ -92,15 +92,15 @@ def _wrong_in_late_digits(outcome: Outcome) -> bool:
 
 def _asks_gradients(outcome: Outcome) -> bool:
     told = outcome.passed or outcome.difference.kind not in ("no gradient", "error")
-    return "gradients" in outcome.probe.also and told
+    return "gradients" in outcome.probe.checks and told
 
 
 def _stops_with_gradients(outcome: Outcome) -> bool:
-    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "error")
+    return "gradients" in outcome.probe.checks and (outcome.passed or outcome.difference.kind == "error")
 
 
 def _misses_gradients(outcome: Outcome) -> bool:
-    return "gradients" in outcome.probe.also and (outcome.passed or outcome.difference.kind == "no gradient")
+    return "gradients" in outcome.probe.checks and (outcome.passed or outcome.difference.kind == "no gradient")
 
 
 def _asks_again(outcome: Outcome) -> bool:

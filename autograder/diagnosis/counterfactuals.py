@@ -121,7 +121,7 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Notice
     if failing[0].disclosed and exercise.roles is None and _can_be_asked(exercise, asked):
         ways.append(_beside)
     for way in ways:
-        for known in exercise.wrong:
+        for known in exercise.mistakes:
             with contextlib.suppress(EndpointGone):
                 if known.shows is None and (fact := way(exercise, known, asked)) is not None:
                     return [replace(fact, beside=known.message)]
@@ -178,7 +178,7 @@ def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) 
 
 def _can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
     """Whether the reference can be asked any question in little time, and answers the first that fails with a value."""
-    plain = not (exercise.methods or exercise.stage or exercise.trained)
+    plain = not (exercise.methods or exercise.harness or exercise.trained)
     failing = next(outcome for outcome in asked if not outcome.passed)
     return plain and not isinstance(failing.got.result, Raised) and all(_small(outcome.case) for outcome in asked)
 

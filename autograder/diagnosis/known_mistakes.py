@@ -54,7 +54,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
     failures = sum(not outcome.passed for outcome in asked)
     failures_first = sorted(asked, key=lambda outcome: outcome.passed)
     best, most = None, 0
-    for misconception in exercise.wrong if failures else ():
+    for misconception in exercise.mistakes if failures else ():
         agreeing, clashes = _agreement(exercise, misconception, asked)
         if agreeing and not clashes:
             return misconception, _evidence(agreeing)
@@ -109,7 +109,7 @@ def _two_at_once(
 def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconception, Misconception, Misconception]]:
     """The pairs, by how near each of the two alone comes to what the learner showed."""
     apart = {}
-    for known in exercise.wrong:
+    for known in exercise.mistakes:
         with suppress(EndpointGone):
             shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
             apart[known.name] = distance(shown.result, outcome.got.result)
@@ -152,7 +152,7 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
 
 
 def _explains_all(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
-    for known in exercise.wrong:
+    for known in exercise.mistakes:
         agreeing, clashes = _agreement(exercise, known, asked)
         if agreeing and not clashes:
             return known, _evidence(agreeing)
@@ -196,7 +196,7 @@ def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misc
     """Mistakes that hold two known ones, each with the two: changes of one right answer that fit together."""
     made = _PAIRS.get(exercise.id)
     if made is None or made[0] is not exercise:
-        changed = [known for known in exercise.wrong if isinstance(known.source, Answer) and known.shows is None]
+        changed = [known for known in exercise.mistakes if isinstance(known.source, Answer) and known.shows is None]
         found = []
         for first, second in combinations(changed, 2):
             if both := first.source.together(second.source):

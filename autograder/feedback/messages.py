@@ -186,8 +186,8 @@ STEPS = ("result", "index", "key")
 
 
 def _step(exercise: Exercise, part: Part) -> str:
-    if part.kind == "result" and exercise.keeps:
-        return f"{('result', *exercise.keeps)[int(part.name)]}: "
+    if part.kind == "result" and exercise.kept_attributes:
+        return f"{('result', *exercise.kept_attributes)[int(part.name)]}: "
     if part.kind == "result":
         return f"result {int(part.name) + 1}: "
     return f"at {part.kind} {part.name!r}: "
@@ -195,7 +195,7 @@ def _step(exercise: Exercise, part: Part) -> str:
 
 def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     """What a difference is, without the place in the result."""
-    quiz, wanted, got = outcome.probe.quiz, parted.expected, parted.got
+    quiz, wanted, got = outcome.probe.hide_expected, parted.expected, parted.got
     match parted.kind:
         case "error":
             return _said(got)

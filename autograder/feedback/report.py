@@ -75,7 +75,7 @@ def _all_passed(verdict: Verdict) -> str:
 
 def _touched(verdict: Verdict) -> list[Part]:
     """What a hidden check will find, said early: an argument that a right answer has changed."""
-    if verdict.whole or not any("inputs" in probe.also for probe in verdict.exercise.hidden):
+    if verdict.whole or not any("inputs" in probe.checks for probe in verdict.exercise.hidden):
         return []
     for outcome in verdict.outcomes:
         changed = inputs_difference(outcome.expected, outcome.got)
@@ -163,7 +163,7 @@ def _failure(exercise: Exercise, outcome: Outcome) -> list[Part]:
     name, parted = outcome.probe.name, outcome.difference
     if outcome.got is not None and isinstance(outcome.got.result, Raised):
         return _error(exercise, outcome, outcome.got.result)
-    quoted = parted.kind in ("value", "nan", "length") and not outcome.probe.quiz
+    quoted = parted.kind in ("value", "nan", "length") and not outcome.probe.hide_expected
     rows = _rows(outcome, parted) if quoted else None
     return [Line(f"{name}: {seen(exercise, outcome)}", False)] if rows is None else [Row(name, *rows)]
 

@@ -197,10 +197,10 @@ def _work(released: dict, solutions: dict[str, str], assignment: Assignment, num
     for exercise in assignment.exercises:
         luck = drawing.random()
         if luck < RIGHT:
-            right = [solutions[exercise.id], *(variant.source for variant in exercise.right)]
+            right = [solutions[exercise.id], *(variant.source for variant in exercise.correct)]
             answers[exercise.id] = drawing.choice(right)
         elif luck < RIGHT + MISTAKEN:
-            answers[exercise.id] = drawing.choice(exercise.wrong).source
+            answers[exercise.id] = drawing.choice(exercise.mistakes).source
     notebook = json.loads(json.dumps(released))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and cell["id"] in answers:

@@ -25,7 +25,7 @@ DECIDING = (  # what of the grader decides points; the exercises are looked at a
 )
 NOT_DECIDING = ("benchmark", "visualization")  # folders of transformer_ref that no answer is compared with
 EXPLAINING = (  # arguments of an entry that no points depend on
-    *("wrong", "right", "hints", "section", "quotes"),
+    *("mistakes", "correct", "hints", "section", "quotes"),
     *("difficulty", "minutes"),
 )
 SAME = 1e-9  # points; a sum of equal shares may differ in its last bit

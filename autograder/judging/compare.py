@@ -18,15 +18,15 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = _below_full(expected.result, got.result, probe.scale)
     else:
         found = value_difference(expected.result, got.result, probe.rtol, probe.atol)
-    if found is None and "inputs" in probe.also:
+    if found is None and "inputs" in probe.checks:
         found = inputs_difference(expected, got)
-    if found is None and "state" in probe.also and got.changed:
+    if found is None and "state" in probe.checks and got.changed:
         found = Difference("state", (Part("setting", got.changed[0]),))
-    if found is None and "generator" in probe.also and not got.drawn:
+    if found is None and "generator" in probe.checks and not got.drawn:
         found = Difference("undrawn")
-    if found is None and "generator" in probe.also and got.reseeded:
+    if found is None and "generator" in probe.checks and got.reseeded:
         found = Difference("reseeded")
-    if found is None and "gradients" in probe.also:
+    if found is None and "gradients" in probe.checks:
         found = _gradient_difference(expected, got)
     if found is not None and found.kind not in ("inputs", "error"):  # it may be why, so it is said in place of the rest
         found = inputs_difference(expected, got) or found

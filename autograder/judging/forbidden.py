@@ -73,7 +73,7 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
     statements, is_whole = _read(tuple(cells))
     reached = list(_reached(statements, exercise.names))
-    if exercise.forbidden or exercise.stage:  # to patch what watches, an answer need not reach the cell that does it
+    if exercise.forbidden or exercise.harness:  # to patch what watches, an answer need not reach the cell that does it
         reached += [statement for statement in statements if statement not in reached and _meddles(statement)]
     mentioned = dict.fromkeys(name for statement in reached for name in statement.mentions)
     modules = [name for name in mentioned if name not in SWITCHES and not _within(name, allowed)]
@@ -84,7 +84,7 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     found += [
         f"{name} switches off what sees which functions an answer calls, so this exercise earns no points."
         for name in mentioned
-        if name in SWITCHES and (exercise.forbidden or exercise.stage)
+        if name in SWITCHES and (exercise.forbidden or exercise.harness)
     ]
     return found + [
         f"{name} is a part of the course that an answer may not use, so this exercise earns no points. "

@@ -156,13 +156,13 @@ class Candidate:
 
     def _read(self, case: Case, seen: Observation) -> Observation:
         """What of it counts."""
-        if self._exercise.gives:
-            given = (None if place in self._exercise.gives else value for place, value in enumerate(seen.inputs))
+        if self._exercise.mutable_args:
+            given = (None if place in self._exercise.mutable_args else value for place, value in enumerate(seen.inputs))
             seen = replace(seen, inputs=tuple(given))
-        if self._exercise.reads is None or isinstance(seen.result, (Raised, Structure)):
+        if self._exercise.normalize is None or isinstance(seen.result, (Raised, Structure)):
             return seen
         try:
-            return replace(seen, result=self._exercise.reads(case, seen.result))
+            return replace(seen, result=self._exercise.normalize(case, seen.result))
         except Exception as error:  # what a stage says has a form, which only forged replies lack
             raise EndpointGone(UNREADABLE) from error
 
@@ -172,8 +172,8 @@ class Candidate:
         called = {"name": case.function or self._exercise.names[0]}
         if self._exercise.methods:
             return self._observation(self._ask("use", **called, arguments=case.arguments), case)
-        if self._exercise.stage:
-            called["stage"] = self._exercise.stage
+        if self._exercise.harness:
+            called["stage"] = self._exercise.harness
         if case.before:
             self._ask("call", **called, arguments=case.before)
         seen = self._observation(self._ask("call", **called, arguments=case.arguments, cotangent=cotangent), case)
@@ -229,10 +229,10 @@ class Candidate:
         loaded = self._ask("load", values=load(reading, shapes, case.weights))
         if "error" in loaded:
             return Observation(_raised(loaded))
-        training = "training" in probe.also
+        training = "training" in probe.checks
         if case.before:
             self._ask("forward", arguments=case.before, training=training)
-        kept = {"keeps": list(self._exercise.keeps)} if self._exercise.keeps else {}
+        kept = {"keeps": list(self._exercise.kept_attributes)} if self._exercise.kept_attributes else {}
         reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
         return self._observation(reply, case, reading, shapes)
 

@@ -67,7 +67,7 @@ def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tu
     case = probe.draw(generator)
     reference = Candidate(exercise, _Reference(exercise))
     expected, cotangent = reference.observe(probe, case, None), None
-    if "gradients" in probe.also:
+    if "gradients" in probe.checks:
         first = expected.result[0] if isinstance(expected.result, tuple) else expected.result
         cotangent = torch.randn(first.shape, generator=generator, dtype=torch.float64).to(first.dtype)
         expected = reference.observe(probe, case, None, cotangent)

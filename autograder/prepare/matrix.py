@@ -60,7 +60,7 @@ def print_matrix(ids: Sequence[str], draws: int = 1) -> int:
                     complaints.append(f"{exercise.id}: {trouble}")  # a teacher's own, not finished: the others go on
     print(f"{'exercise':<22}{'solution':>10}{'blank':>8}{'misconceptions: wrong, named':>32}{'right variants':>18}")
     for row in rows:
-        known, variants = len(row.exercise.wrong), len(row.exercise.right)
+        known, variants = len(row.exercise.mistakes), len(row.exercise.correct)
         print(
             f"{row.exercise.id:<22}{f'{row.solution:g} of {row.exercise.points:g}':>10}{row.blank:>8g}"
             f"{f'{row.failed} and {row.named} of {known}':>32}{f'{row.passed} of {variants}':>18}"
@@ -77,7 +77,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
     root = course.find_root()
     set_up, secret = course.set_up_cells(root, assignment, exercise), course.secret(root)
     others = [hmac.new(secret, f"draw {n}".encode(), hashlib.sha256).digest() for n in range(1, draws)]
-    done, total = 0, 2 + len(exercise.wrong) + len(exercise.right)
+    done, total = 0, 2 + len(exercise.mistakes) + len(exercise.correct)
 
     def judge(source: str, draws_from: Sequence[bytes] = (secret, *others)) -> list[Explained]:
         nonlocal done
@@ -97,17 +97,17 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
         return [f"{exercise.id}: {what} {_fared(wrongly[0])}{often}"] if wrongly else []
 
     own = answer_cells(root, "solutions", assignment)[exercise.id]
-    solutions = judge(exercise.right[0].source if exercise.trained else own)  # its own would have to be trained
+    solutions = judge(exercise.correct[0].source if exercise.trained else own)  # its own would have to be trained
     blanks = judge(answer_cells(root, "exercises", assignment)[exercise.id], [secret])
     complaints = odd("the solution", solutions, lambda verdict: verdict.passed)
     complaints += odd("the blank", blanks, lambda verdict: not verdict.points)
     failed = named = passed = 0
-    for known in exercise.wrong:
+    for known in exercise.mistakes:
         verdicts = judge(known.source)
         failed += not any(verdict.passed for verdict in verdicts)
         named += all(_name(verdict) == known.name for verdict in verdicts)
         complaints += odd(repr(known.name), verdicts, lambda verdict, name=known.name: _name(verdict) == name)
-    for variant in exercise.right:
+    for variant in exercise.correct:
         verdicts = judge(variant.source)
         passed += all(verdict.passed for verdict in verdicts)
         complaints += odd(f"right variant {variant.name!r}", verdicts, lambda verdict: verdict.passed)

@@ -143,13 +143,13 @@ def _without_marks(source: str) -> str:
 
 def _variants(word: str) -> dict[str, str]:
     """For each exercise a right variant whose name has the word, where there is one."""
-    found = {exercise.id: [v.source for v in exercise.right if word in v.name] for exercise in ASSIGNMENT.exercises}
+    found = {exercise.id: [v.source for v in exercise.correct if word in v.name] for exercise in ASSIGNMENT.exercises}
     return {exercise: sources[0] for exercise, sources in found.items() if sources}
 
 
 def _mistaken(name: str, *exercises: str) -> dict[str, str]:
     def source(exercise: Exercise) -> str:
-        return next(known.source for known in exercise.wrong if known.name == name)
+        return next(known.source for known in exercise.mistakes if known.name == name)
 
     return {exercise: source(catalogue.find(exercise)) for exercise in exercises}
 

@@ -150,7 +150,7 @@ def _topic(exercise: Exercise, graded_class: Class, book: str) -> Topic:
             made[result.misconception.name].append(graded.student.name)
         elif result.unexplained:
             topic.unexplained.append((graded.student.name, result.message))
-    known = {misconception.name: misconception for misconception in exercise.wrong}
+    known = {misconception.name: misconception for misconception in exercise.mistakes}
     ordered = sorted(made, key=lambda name: -len(made[name]))
     topic.mistakes = [_mistake(exercise, known[name], made[name], book) for name in ordered]
     return topic

@@ -229,7 +229,7 @@ def check_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
 def result_of(exercise: Exercise, cell: NotebookNode | None, points: float) -> Result:
     """What a check cell says about an exercise; `points` are the gradebook's."""
     record, report = _judged(cell)
-    known = {misconception.name: misconception for misconception in exercise.wrong}
+    known = {misconception.name: misconception for misconception in exercise.mistakes}
     return Result(
         exercise,
         points,

@@ -83,7 +83,7 @@ def known_code(root: Path, assignment: Assignment) -> list[str]:
         for step in ("exercises", "solutions")
         for _, source, _ in course.code_cells(course.read_notebook(course.notebook_path(root, step, assignment)))
     ]
-    answers = [answer.source for each in assignment.exercises for answer in (*each.right, *each.wrong)]
+    answers = [answer.source for each in assignment.exercises for answer in (*each.correct, *each.mistakes)]
     return sources + answers
 
 

@@ -206,7 +206,7 @@ class Counted(SphinxRole):
 
         exercises = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises]
         counted = {
-            "lines": sum(len(each.wrong) for each in exercises),
+            "lines": sum(len(each.mistakes) for each in exercises),
             "exercises": len(exercises),
             "chapters": len(catalogue.ASSIGNMENTS),
         }

@@ -60,7 +60,7 @@ class Broken(NamedTuple):
 
     def known(self) -> Misconception:
         """The mistake."""
-        return next(each for each in catalogue.find(self.exercise).wrong if each.name == self.mistake)
+        return next(each for each in catalogue.find(self.exercise).mistakes if each.name == self.mistake)
 
 
 BROKEN = {

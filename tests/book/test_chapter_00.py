@@ -65,7 +65,7 @@ def test_the_road_names_the_twelve_chapters_and_links_those_that_are_published(b
 
 def test_the_number_of_known_mistakes_is_the_one_the_page_names(book):
     exercises = catalogue.find_assignment(CHAPTER).exercises
-    known = sum(len(exercise.wrong) for exercise in exercises)
+    known = sum(len(exercise.mistakes) for exercise in exercises)
     named = re.search(r"about (\d+) of them", " ".join(book.soup(CHAPTER).get_text().split()))
     assert abs(known - int(named[1])) <= 10
 

@@ -39,7 +39,8 @@ def test_the_worked_numbers_come_out_of_the_cells(book, example):
 
 def test_every_section_the_catalogue_sends_a_learner_to_exists(book):
     exercises = catalogue.find_assignment(CHAPTER).exercises
-    linked = {exercise.section for exercise in exercises} | {w.reread for exercise in exercises for w in exercise.wrong}
+    mistakes = [known for exercise in exercises for known in exercise.mistakes]
+    linked = {each.section for each in exercises} | {known.reread for known in mistakes}
     for each in linked:
         marked = book.soup(CHAPTER).find(id=each.label)
         section = marked if marked.name == "section" else marked.find_parent("section")

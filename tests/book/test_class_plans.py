@@ -101,7 +101,7 @@ def test_the_syllabus_and_the_machines_stand_on_their_pages(book):
     assert weeks[0].select_one("tbody a")["href"] == "../00_start_here.html"
     (machines,) = book.soup("teach/first_class").select("article table")
     assert [row.td.get_text() for row in machines.select("tbody tr")] == ["30", "300", "3,000"]
-    counted = sum(len(each.wrong) for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises)
+    counted = sum(len(each.mistakes) for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises)
     assert f"{counted:,} lines" in book.soup("teach/beliefs").get_text()
 
 
@@ -127,8 +127,8 @@ def verdict(exercise, source: str):
 
 def test_the_worked_exercise_knows_its_mistakes_and_the_one_met_in_class_once_it_is_added(tmp_path):
     before = entry(ENTRY, tmp_path)
-    assert all(verdict(before, each.source).passed for each in before.right)
-    assert all(verdict(before, each.source).misconception == each for each in before.wrong)
+    assert all(verdict(before, each.source).passed for each in before.correct)
+    assert all(verdict(before, each.source).misconception == each for each in before.mistakes)
     told = verdict(before, ANSWER)
     assert not told.passed and told.misconception is None
 
@@ -137,7 +137,7 @@ def test_the_worked_exercise_knows_its_mistakes_and_the_one_met_in_class_once_it
     after = entry(ENTRY.replace(line, MET + line), tmp_path)
     assert verdict(after, ANSWER).misconception.name == "the mean over the queries"
     assert verdict(after, ANSWER).points == told.points
-    assert all(verdict(after, each.source).misconception == each for each in after.wrong)
+    assert all(verdict(after, each.source).misconception == each for each in after.mistakes)
 
 
 def test_the_extensions_shown_are_read_as_the_page_says(tmp_path):

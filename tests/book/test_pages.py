@@ -96,7 +96,7 @@ def test_every_section_a_check_links_to_exists_under_its_title(book, label, titl
 def test_every_section_the_catalogue_sends_a_learner_to_exists(book, chapter):
     exercises = catalogue.find_assignment(chapter).exercises
     page = book.soup(chapter)
-    for linked in {e.section for e in exercises} | {m.reread for e in exercises for m in e.wrong}:
+    for linked in {e.section for e in exercises} | {m.reread for e in exercises for m in e.mistakes}:
         title = section(page, linked.label).find(["h2", "h3"]).get_text().rstrip("#").strip()
         assert (linked.chapter, linked.title) == (chapter[:2], title)
 

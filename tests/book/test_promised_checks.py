@@ -124,7 +124,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     ),
     "The check names the first line that is not right": (
         "predict-shapes",
-        lambda cases: all(probe.quiz for probe in catalogue.find("predict-shapes").probes),
+        lambda cases: all(probe.hide_expected for probe in catalogue.find("predict-shapes").probes),
     ),
     "as the check of 00.3 does": ("swap-batch-time", first(place)),
     "The check hands over a small model and an optimizer, calls your function a few times and looks at the weights": (
@@ -139,7 +139,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     ),
     "the check says which symptom it sees": (
         "overfit-one-batch",
-        lambda cases: all(known.shows for known in catalogue.find("overfit-one-batch").wrong),
+        lambda cases: all(known.shows for known in catalogue.find("overfit-one-batch").mistakes),
     ),
     "The checks count thousands of windows": (
         "lm-batch",
@@ -184,7 +184,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     "The check looks at the flags, takes a step with an optimizer that was made before": (
         "freeze-except",
         lambda cases: (
-            catalogue.find("freeze-except").stage == "freezing" and any(c.arguments[0]["stale"] for c in cases)
+            catalogue.find("freeze-except").harness == "freezing" and any(c.arguments[0]["stale"] for c in cases)
         ),
     ),
 }

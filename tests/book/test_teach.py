@@ -82,7 +82,7 @@ def test_every_setting_shown_is_one_that_nbgrader_or_this_course_has():
     ours = ["intake.take_in.Intake", "reports.feedback.FeedbackPage"]
     ours += [
         "policy.course_time.CourseTime",
-        "grade.late.LateRules",
+        "policy.late.LateRules",
         "grade.execute.JudgedExecute",
         "prepare.hand_out.HandOut",
     ]

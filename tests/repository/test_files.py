@@ -86,7 +86,7 @@ def test_no_file_of_code_is_longer_than_a_sitting(root: Path, repository_files: 
 def test_the_catalogue_stays_short_for_what_it_knows(root: Path, repository_files: list[Path]) -> None:
     entries = [path for path in repository_files if path.match("autograder/catalogue/ch*/*.py")]
     lines = sum(len((root / path).read_text(encoding="utf-8").splitlines()) for path in entries)
-    known = sum(len(exercise.wrong) for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises)
+    known = sum(len(exercise.mistakes) for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises)
     assert lines / known <= A_MISTAKE
 
 

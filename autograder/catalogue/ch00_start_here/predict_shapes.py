@@ -9,7 +9,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Section
-from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.probes import visible
 
 PREDICT, PRODUCT, SHAPE, SPREAD, STRIP, TURN = sections("predict product shape spread strip turn")
@@ -64,7 +64,7 @@ def one_line(name: str, why: str, shape: tuple, section: Section, message: str, 
     def shows(evidence: Evidence) -> bool:
         return set(evidence.got) == set(LINES) and is_it(shape_of(evidence.got[name]))
 
-    return wrong(f"{name}: {why}", returning(LINES | {name: shape}), section, message, quotes, shows)
+    return mistake(f"{name}: {why}", returning(LINES | {name: shape}), section, message, quotes, shows)
 
 
 def line(name: str, why: str, shapes: list[tuple[int, ...]], section: Section, message: str) -> Misconception:
@@ -79,14 +79,14 @@ def another(name: str, shape: tuple[int, ...], section: Section, message: str) -
 
 def no_shape(name: str, source: str, is_it: Callable[[Any], bool], message: str) -> Misconception:
     """A value that is no shape at all, in some line."""
-    return wrong(name, source, SHAPE, message, shows=lambda evidence: any(map(is_it, evidence.got.values())))
+    return mistake(name, source, SHAPE, message, shows=lambda evidence: any(map(is_it, evidence.got.values())))
 
 
 EXERCISE = Exercise(
     id="predict-shapes", number="00.5", difficulty=2, minutes=5, visible_points=2, hidden_points=0,
     reference=predict_shapes, section=PREDICT,
-    probes=(visible("five lines", Case(()), quiz=True),),
-    wrong=(
+    probes=(visible("five lines", Case(()), hide_expected=True),),
+    mistakes=(
         no_shape("shapes as text", returning(LINES | {"swap": "(3, 2, 4)"}), lambda value: isinstance(value, str),
                  "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, such as (7, 2)."),
         no_shape("tensors instead of shapes", ASKED.replace(".shape", ""), lambda value: isinstance(value, Tensor),
@@ -98,7 +98,7 @@ EXERCISE = Exercise(
         no_shape("lines left open", returning(f"dict.fromkeys({list(LINES)}, ...)"),
                  lambda value: value is None or not isinstance(value, (str, Tensor, int, list, tuple, dict)),
                  "Not every line has a shape yet. Replace each ... with a tuple of whole numbers, such as (7, 2)."),
-        wrong("a list of shapes", returning(list(LINES.values())), SHAPE,
+        mistake("a list of shapes", returning(list(LINES.values())), SHAPE,
               "A list came back. A dictionary is wanted, which says for each of the five names what its shape is.",
               shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
@@ -162,13 +162,13 @@ EXERCISE = Exercise(
                 """Lay (3, 1) and (4) over each other from the right: equal sizes agree, a 1 or a missing axis stretches to
                 the other's size."""),
     ),
-    right=(
-        right("by hand", RIGHT),
-        right("lists", returning({name: list(shape) for name, shape in LINES.items()})),
-        right("another order, built by dict", returning(
+    correct=(
+        correct("by hand", RIGHT),
+        correct("lists", returning({name: list(shape) for name, shape in LINES.items()})),
+        correct("another order, built by dict", returning(
             "dict(spread=(3, 4), sum=(2, 4), product=(2, 3, 5), cut=(4, 6), swap=(3, 2, 4))")),
-        right("asked of torch", ASKED),
-        right("worked out", """
+        correct("asked of torch", ASKED),
+        correct("worked out", """
             def predict_shapes():
                 B, T, D, m = 2, 3, 4, 5
                 shapes = {}
@@ -179,7 +179,7 @@ EXERCISE = Exercise(
                 shapes["spread"] = (3, 4)
                 return shapes
         """),
-        right("torch.Size", returning({name: torch.Size(shape) for name, shape in LINES.items()})),
+        correct("torch.Size", returning({name: torch.Size(shape) for name, shape in LINES.items()})),
     ),
     hints=(
         "take the lines one at a time, and write the shape of x above each axis before you answer.",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes, wrong_row
@@ -70,129 +70,129 @@ EXERCISE = Exercise(
     reference=row_normalize, section=SPREAD,
     probes=(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
-        hidden("three rows of three", table, 3, 3, says="(n, m)"),
+        hidden("three rows of three", table, 3, 3, announced_by="(n, m)"),
         *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4), zero=False),
-        hidden("four rows of one", table, 4, 1, says="(n, m)"),
-        hidden("a row of large and a row of small numbers", uneven, says="all numbers positive"),
+        hidden("four rows of one", table, 4, 1, announced_by="(n, m)"),
+        hidden("a row of large and a row of small numbers", uneven, announced_by="all numbers positive"),
     ),
     omits={"precision": "a share has the same seven digits in either precision", "falsy values": "all numbers are positive"},
-    wrong=(
-        wrong("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
+    mistakes=(
+        mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
               """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like a
               row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently divides
               *columns* by row sums. The sums must stand upright, as (n, 1)."""),
-        wrong("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
+        mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
               """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the axis
               of the columns has to go.""", quotes=both_sums),
-        wrong("sum of everything", RIGHT.but("dim=1, keepdim=True", ""), SPREAD,
+        mistake("sum of everything", RIGHT.but("dim=1, keepdim=True", ""), SPREAD,
               "The whole table sums to 1, not each row: without an axis, sum() adds up everything there is.", quotes=total),
-        wrong("in place", RIGHT.but(DIVISION, "shares = x.div_(sums)"), CONTRACT,
+        mistake("in place", RIGHT.but(DIVISION, "shares = x.div_(sums)"), CONTRACT,
               """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into what was
               handed in. Whoever called it has lost the original numbers. Divide into a new tensor."""),
-        wrong("largest instead of sum", RIGHT.but("x.sum", "x.amax"), SPREAD,
+        mistake("largest instead of sum", RIGHT.but("x.sum", "x.amax"), SPREAD,
               "The largest entry of each row is 1: you divided by the maximum. The *sum* of each row should be 1.", quotes=largest),
-        wrong("mean instead of sum", RIGHT.but("x.sum", "x.mean"), SPREAD,
+        mistake("mean instead of sum", RIGHT.but("x.sum", "x.mean"), SPREAD,
               "You divided by the mean of each row, so a row of m numbers sums to m. Divide by its sum.", quotes=both_sums),
-        wrong("length instead of sum", RIGHT.but("x.sum", "x.norm"), SPREAD,
+        mistake("length instead of sum", RIGHT.but("x.sum", "x.norm"), SPREAD,
               """You divided by the length of each row as an arrow, the root of the sum of squares (as F.normalize does). Here
               the numbers themselves should sum to 1.""", quotes=both_sums),
-        wrong("divided by the number of columns", RIGHT.but(SUMS, "x.shape[1]"), SPREAD,
+        mistake("divided by the number of columns", RIGHT.but(SUMS, "x.shape[1]"), SPREAD,
               """Every number was divided by how many there are in a row. Divide by how much they *add up to*, which differs
               from row to row.""", quotes=both_sums),
-        wrong("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
+        mistake("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
               """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04. Here 2
               gets twice the share of 1.""", quotes=wrong_row),
-        wrong("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
+        mistake("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
               """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away does
               not.""", quotes=both_sums),
-        wrong("sum taken away", RIGHT.but("x / sums", "x - sums"), SPREAD,
+        mistake("sum taken away", RIGHT.but("x / sums", "x - sums"), SPREAD,
               "The sum of each row was taken away. To make shares of it, *divide* by the sum.", quotes=both_sums),
-        wrong("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"), SPREAD,
+        mistake("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"), SPREAD,
               """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row should
               *sum* to 1.""", quotes=largest),
-        wrong("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
+        mistake("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
               """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
               should sum to 1.""", quotes=both_sums),
-        wrong("sum up to here", RIGHT.but(SUMS, "x.cumsum(dim=1)"), SPREAD,
+        mistake("sum up to here", RIGHT.but(SUMS, "x.cumsum(dim=1)"), SPREAD,
               """The sum was still growing when you divided: each number met the sum *up to itself*. Add up the whole row
               first.""", quotes=both_sums),
-        wrong("last number left out of the sum", RIGHT.but(SUMS, "(x.sum(dim=1, keepdim=True) - x[:, -1:])"), SPREAD,
+        mistake("last number left out of the sum", RIGHT.but(SUMS, "(x.sum(dim=1, keepdim=True) - x[:, -1:])"), SPREAD,
               "The last number of each row is missing from its sum: does a range end one short?", quotes=both_sums),
-        wrong("sum of the others", RIGHT.but("x / sums", "x / (sums - x)"), SPREAD,
+        mistake("sum of the others", RIGHT.but("x / sums", "x / (sums - x)"), SPREAD,
               "Each number was divided by the sum of the *others* in its row. It is a part of its row too: the sum is of all."),
-        wrong("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
+        mistake("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
               "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.", quotes=both_sums),
-        wrong("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,
+        mistake("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,
               """Rows were divided, and then columns, which spoils the rows again. Only the rows are to sum to 1.""",
               quotes=both_sums),
-        wrong("columns, then rows", RIGHT.beginning_with("x = x / x.sum(dim=0)"), SPREAD,
+        mistake("columns, then rows", RIGHT.beginning_with("x = x / x.sum(dim=0)"), SPREAD,
               """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide once, by
               the row's own sum."""),
-        wrong("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
+        mistake("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
               "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
-        wrong("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
+        mistake("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
               "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
               quotes=both_sums),
-        wrong("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
+        mistake("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
               """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the largest
               number is not what is wanted here: divide by the *sum*."""),
-        wrong("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
+        mistake("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
               "len(x) is the number of rows, the same for every number of the table. Divide each row by what it adds up to.",
               quotes=both_sums),
-        wrong("nothing done", RIGHT.but(DIVISION, """
+        mistake("nothing done", RIGHT.but(DIVISION, """
                   shares = x
                   for line in x:
                       line = line / line.sum()"""), SPREAD,
               """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect the
               new rows.""", quotes=both_sums),
-        wrong("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
+        mistake("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
               "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
-        wrong("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
+        mistake("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
               "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
-        wrong("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
+        mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
               """The numbers are right and lie on their side: x was turned so that the sums would fit, and never turned back.
               The result has the shape of x.""", quotes=sizes),
-        wrong("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
+        mistake("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
               "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.", quotes=sizes),
-        wrong("first row's sum for all", RIGHT.but(SUMS, "x[0].sum()"), SPREAD,
+        mistake("first row's sum for all", RIGHT.but(SUMS, "x[0].sum()"), SPREAD,
               "Every row was divided by the sum of row 0. Each row has a sum of its own.", quotes=both_sums),
-        wrong("last row's sum for all", RIGHT.but(SUMS, "x[-1].sum()"), SPREAD,
+        mistake("last row's sum for all", RIGHT.but(SUMS, "x[-1].sum()"), SPREAD,
               """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a sum
               of its own.""", quotes=both_sums),
-        wrong("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
+        mistake("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
               """The right numbers in one long row: joining puts the rows end to end. A *new* axis is wanted: stacking makes
               one.""", quotes=sizes),
-        wrong("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
+        mistake("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
               "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.", shows=is_list),
-        wrong("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
+        mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
               "Everything is 0: `//` divides and throws the fraction away."),
-        wrong("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
+        mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
               """Your shares are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never when
               you compute.""", shows=is_rounded),
-        wrong("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
+        mistake("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
               "Those are percentages: each row sums to 100. Here the shares are fractions of 1.", quotes=both_sums),
-        wrong("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
+        mistake("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
               """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
               their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
-        wrong("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
+        mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
-        wrong("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"), CONTRACT,
+        mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"), CONTRACT,
               """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back
               through it is cut."""),
-        wrong("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
-        wrong("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
+        mistake("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
+        mistake("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
               "Logarithms of shares came back, all below 0, and of a softmax's shares at that. Divide each row by its sum."),
     ),
-    right=(
-        right("keepdim", RIGHT),
-        right("last axis", formula("row_normalize(table)", "table / table.sum(-1, keepdim=True)")),
-        right("a new axis by None", RIGHT.but(SUMS, "x.sum(1)[:, None]")),
-        right("unsqueeze", RIGHT.but(SUMS, "torch.sum(x, dim=1)").but("x / sums", "torch.div(x, sums.unsqueeze(1))")),
-        right("einsum", RIGHT.but("x / sums", 'torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))')),
-        right("turned twice", RIGHT.but("x / sums", "(x.T / x.sum(axis=1)).T")),
-        right("F.normalize with p=1", RIGHT.but("x / sums", "F.normalize(x, p=1, dim=1)")),
-        right("rows, stacked", RIGHT.but("x / sums", "torch.stack([r / r.sum() for r in x])")),
-        right("loops", """
+    correct=(
+        correct("keepdim", RIGHT),
+        correct("last axis", formula("row_normalize(table)", "table / table.sum(-1, keepdim=True)")),
+        correct("a new axis by None", RIGHT.but(SUMS, "x.sum(1)[:, None]")),
+        correct("unsqueeze", RIGHT.but(SUMS, "torch.sum(x, dim=1)").but("x / sums", "torch.div(x, sums.unsqueeze(1))")),
+        correct("einsum", RIGHT.but("x / sums", 'torch.einsum("nm,n->nm", x, 1 / x.sum(dim=1))')),
+        correct("turned twice", RIGHT.but("x / sums", "(x.T / x.sum(axis=1)).T")),
+        correct("F.normalize with p=1", RIGHT.but("x / sums", "F.normalize(x, p=1, dim=1)")),
+        correct("rows, stacked", RIGHT.but("x / sums", "torch.stack([r / r.sum() for r in x])")),
+        correct("loops", """
             def row_normalize(x):
                 out = torch.zeros_like(x)
                 for i in range(x.shape[0]):
@@ -203,15 +203,15 @@ EXERCISE = Exercise(
                         out[i, j] = x[i, j] / total
                 return out
         """),
-        right("a copy, then in place", """
+        correct("a copy, then in place", """
             def row_normalize(x):
                 y = x.clone()
                 y /= y.sum(dim=1, keepdim=True)
                 return y
         """),
-        right("times a column of ones", RIGHT.but(SUMS, "x @ torch.ones(x.shape[1], 1, dtype=x.dtype)")),
-        right("softmax of logarithms", RIGHT.but("x / sums", "torch.softmax(x.log(), dim=1)")),
-        right("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
+        correct("times a column of ones", RIGHT.but(SUMS, "x @ torch.ones(x.shape[1], 1, dtype=x.dtype)")),
+        correct("softmax of logarithms", RIGHT.but("x / sums", "torch.softmax(x.log(), dim=1)")),
+        correct("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
     ),
     hints=(
         "print the shape of the sums before you divide. Which way do they lie?",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NO_NUMPY, is_list, plain, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -66,95 +66,95 @@ EXERCISE = Exercise(
     probes=(
         visible("2 sentences of 3 words", Case((labeled(2, 3, 4),))),
         *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4), precise=far_away),
-        hidden("as many sentences as words", batch, 4, 4, 3, also=UNTOUCHED, says="(B, T, D)"),
-        hidden("one word", batch, 4, 1, 3, says="(B, T, D)"),
-        hidden("whole numbers", whole_numbers, 3, 4, 2, says="of any dtype"),
+        hidden("as many sentences as words", batch, 4, 4, 3, checks=UNTOUCHED, announced_by="(B, T, D)"),
+        hidden("one word", batch, 4, 1, 3, announced_by="(B, T, D)"),
+        hidden("whole numbers", whole_numbers, 3, 4, 2, announced_by="of any dtype"),
     ),
-    wrong=(
-        wrong("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
+    mistakes=(
+        mistake("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
               """The shape is right and the contents are scrambled: view and reshape never move a number, they cut the same
               strip anew. Nothing was turned.""", quotes=stands),
-        wrong(".T", RIGHT.but(SWAP, "x.T"), TURN,
+        mistake(".T", RIGHT.but(SWAP, "x.T"), TURN,
               """The features came first and the sentences last: that is what .T does with three axes, or an exchange of axes
               0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
-        wrong("nothing done", RIGHT.but(SWAP, "x"), TURN,
+        mistake("nothing done", RIGHT.but(SWAP, "x"), TURN,
               """x came back as it was (or was taken apart and put together the same way). The first axis should count words
               now, the second sentences.""", quotes=sizes),
-        wrong("nothing done when B equals T", RIGHT.but(SWAP, "x if x.shape[0] == x.shape[1] else x.transpose(0, 1)"), TURN,
+        mistake("nothing done when B equals T", RIGHT.but(SWAP, "x if x.shape[0] == x.shape[1] else x.transpose(0, 1)"), TURN,
               """When there are as many sentences as words, x came back as it was. The *shape* is the same then, but every
               word still has to change places."""),
-        wrong("words and features exchanged", RIGHT.but("(0, 1)", "(1, 2)"), TURN,
+        mistake("words and features exchanged", RIGHT.but("(0, 1)", "(1, 2)"), TURN,
               """You swapped words and features, the last two axes. Axes count from 0: the batch is 0, the words are 1, the
               features 2.""", quotes=sizes),
-        wrong("axes moved round, features first", RIGHT.but(SWAP, "x.permute(2, 0, 1)"), TURN,
+        mistake("axes moved round, features first", RIGHT.but(SWAP, "x.permute(2, 0, 1)"), TURN,
               """All three axes moved, and the features came first. Read the list of permute as: which *old* axis comes here?
               The last one stays where it is.""", quotes=sizes),
-        wrong("axes moved round, sentences last", RIGHT.but(SWAP, "x.permute(1, 2, 0)"), TURN,
+        mistake("axes moved round, sentences last", RIGHT.but(SWAP, "x.permute(1, 2, 0)"), TURN,
               """All three axes moved, and the sentences came last. Read the list of permute as: which *old* axis comes here?
               The last one stays where it is.""", quotes=sizes),
-        wrong("only two axes named", RIGHT.but(SWAP, "x.permute(1, 0)"), TURN,
+        mistake("only two axes named", RIGHT.but(SWAP, "x.permute(1, 0)"), TURN,
               "permute wants to hear about *every* axis, also about those that stay: three axes, three numbers."),
-        wrong("torch.t", RIGHT.but(SWAP, "x.t()"), TURN,
+        mistake("torch.t", RIGHT.but(SWAP, "x.t()"), TURN,
               "t() is for tables with two axes; yours has three. There is another word for exchanging two axes of many."),
-        wrong("mirrored instead of turned", RIGHT.but("transpose", "flip"), TURN,
+        mistake("mirrored instead of turned", RIGHT.but("transpose", "flip"), TURN,
               "flip reverses the order along an axis; the axes themselves stay where they are. They have to change places.",
               quotes=sizes),
-        wrong("transpose with every axis", RIGHT.but("(0, 1)", "(1, 0, 2)"), TURN,
+        mistake("transpose with every axis", RIGHT.but("(0, 1)", "(1, 0, 2)"), TURN,
               """In torch, transpose takes the two axes that change places and nothing more. (NumPy's takes all of them; torch
               calls that permute.)"""),
-        wrong("room of the old shape", LOOPS.but("torch.empty(T, B, D, dtype=x.dtype)", "torch.zeros_like(x)"), TURN,
+        mistake("room of the old shape", LOOPS.but("torch.empty(T, B, D, dtype=x.dtype)", "torch.zeros_like(x)"), TURN,
               """The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It needs
               the shape (T, B, D)."""),
-        wrong("time backward", RIGHT.ending_in(".flip(0)"), TURN,
+        mistake("time backward", RIGHT.ending_in(".flip(0)"), TURN,
               "Time runs backward: the last word stands first. Exchanging two axes changes no order along either.", quotes=stands),
-        wrong("batch backward", RIGHT.ending_in(".flip(1)"), TURN,
+        mistake("batch backward", RIGHT.ending_in(".flip(1)"), TURN,
               "The sentences stand in the opposite order. Exchanging two axes changes no order along either.", quotes=stands),
-        wrong("exchanged, then cut again", RIGHT.ending_in(".reshape(x.shape)"), TURN,
+        mistake("exchanged, then cut again", RIGHT.ending_in(".reshape(x.shape)"), TURN,
               """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words. The
               shape changes: that is the point.""", quotes=sizes),
-        wrong("laid flat", RIGHT.ending_in(".reshape(-1, x.shape[2])"), SHAPE,
+        mistake("laid flat", RIGHT.ending_in(".reshape(-1, x.shape[2])"), SHAPE,
               """Words and sentences lie along one axis now, end to end. The result still has three: (T, B, D). Stacking
               pieces makes a new axis, joining them does not.""", quotes=sizes),
-        wrong("sentences side by side", RIGHT.but(SWAP, "torch.cat(list(x), dim=1)"), SHAPE,
+        mistake("sentences side by side", RIGHT.but(SWAP, "torch.cat(list(x), dim=1)"), SHAPE,
               """The sentences were laid side by side along the features, so an axis is gone. The result still has three: stacking
               makes a new axis, joining does not.""", quotes=sizes),
-        wrong("first sentence only", RIGHT.but(SWAP, "x[0]"), SHAPE,
+        mistake("first sentence only", RIGHT.but(SWAP, "x[0]"), SHAPE,
               """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
               side.""", quotes=sizes),
-        wrong("a list", RIGHT.but(SWAP, "[x[:, t] for t in range(x.shape[1])]"), TURN,
+        mistake("a list", RIGHT.but(SWAP, "[x[:, t] for t in range(x.shape[1])]"), TURN,
               "A Python list came back. One tensor of shape (T, B, D) is wanted; torch can stack a list of tensors.", shows=is_list),
-        wrong("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
+        mistake("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
               """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype of its
               input."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=TURN),
-        wrong("caller's tensor turned", RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
+        mistake("caller's tensor turned", RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
               """Your function turned the caller's own tensor: a method that ends in _ works in place. Whoever called it now
               holds another shape."""),
-        wrong("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
-        wrong("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
+        mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
+        mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
               """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after the
               other on the strip. The exchange alone is the whole answer; no view has to follow."""),
-        wrong("last word left out", RIGHT.ending_in("[:-1]"), TURN,
+        mistake("last word left out", RIGHT.ending_in("[:-1]"), TURN,
               "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),
-    right=(
-        right("transpose", RIGHT),
-        right("transpose, other names", formula("swap_batch_time(batch)", "torch.transpose(batch, 1, 0)")),
-        right("permute", RIGHT.but(SWAP, "x.permute(1, 0, 2)")),
-        right("movedim", RIGHT.but("transpose", "movedim")),
-        right("swapaxes, contiguous", RIGHT.but(SWAP, "x.swapaxes(-3, -2).contiguous()")),
-        right("einsum", RIGHT.but(SWAP, 'torch.einsum("btd->tbd", x)')),
-        right("stack", RIGHT.but(SWAP, "torch.stack([x[:, t] for t in range(x.size(1))])")),
-        right("stack of sentences", RIGHT.but(SWAP, "torch.stack(list(x), dim=1)")),
-        right("unbind", RIGHT.but(SWAP, "torch.stack(x.unbind(1), 0)")),
-        right("loops", LOOPS),
-        right("by index", """
+    correct=(
+        correct("transpose", RIGHT),
+        correct("transpose, other names", formula("swap_batch_time(batch)", "torch.transpose(batch, 1, 0)")),
+        correct("permute", RIGHT.but(SWAP, "x.permute(1, 0, 2)")),
+        correct("movedim", RIGHT.but("transpose", "movedim")),
+        correct("swapaxes, contiguous", RIGHT.but(SWAP, "x.swapaxes(-3, -2).contiguous()")),
+        correct("einsum", RIGHT.but(SWAP, 'torch.einsum("btd->tbd", x)')),
+        correct("stack", RIGHT.but(SWAP, "torch.stack([x[:, t] for t in range(x.size(1))])")),
+        correct("stack of sentences", RIGHT.but(SWAP, "torch.stack(list(x), dim=1)")),
+        correct("unbind", RIGHT.but(SWAP, "torch.stack(x.unbind(1), 0)")),
+        correct("loops", LOOPS),
+        correct("by index", """
             def swap_batch_time(x):
                 t = torch.arange(x.shape[1])[:, None]
                 b = torch.arange(x.shape[0])[None, :]
                 return x[b, t]
         """),
-        right("strip cut by hand", """
+        correct("strip cut by hand", """
             def swap_batch_time(x):
                 B, T, D = x.shape
                 order = torch.arange(B * T).view(B, T).T.reshape(-1)

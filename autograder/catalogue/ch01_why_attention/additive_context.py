@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, GRADIENTS, hidden, normal, usual_probes, visible
@@ -107,146 +107,146 @@ EXERCISE = Exercise(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
         *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5), precise=far_away),
-        hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, says="anywhere in a sentence"),
-        hidden("large scores", saturated, says="however large a score is"),
-        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, also=GRADIENTS, says="A sentence of pads only"),
+        hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, announced_by="anywhere in a sentence"),
+        hidden("large scores", saturated, announced_by="however large a score is"),
+        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, checks=GRADIENTS, announced_by="A sentence of pads only"),
     ),
-    wrong=(
-        wrong("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
+    mistakes=(
+        mistake("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
               """The sentences share 1 among themselves, place by place: axis 0 is the batch. Each sentence shares out 1 among
               its own words.""", quotes=down),
-        wrong("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
+        mistake("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
               """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does not
               see it. Your weights would be the same whatever the decoder asks."""),
-        wrong("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
+        mistake("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
               """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can stand out. It belongs on the
               sum of the two projections."""),
-        wrong("s makes no difference", RIGHT.but(SCORES, "(torch.tanh(asks) + torch.tanh(answers)) @ va"), LOOK_BACK,
+        mistake("s makes no difference", RIGHT.but(SCORES, "(torch.tanh(asks) + torch.tanh(answers)) @ va"), LOOK_BACK,
               """Your weights do not depend on s: every decoder state would look at the same words. Either s is left out, or
               it is added after the tanh, and softmax does not see a number that is added to every word alike. The two
               projections must meet *before* the tanh."""),
-        wrong("s not spread over the words", RIGHT.but("(s @ Wa).unsqueeze(1)", "s @ Wa"), LOOK_BACK,
+        mistake("s not spread over the words", RIGHT.but("(s @ Wa).unsqueeze(1)", "s @ Wa"), LOOK_BACK,
               """s Wa is (B, A) and H Ua is (B, T, A): they do not meet, or meet wrongly. One projected s belongs to all T
               words of its own sentence, so it needs an axis where the words are."""),
-        wrong("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
+        mistake("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
               "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
-        wrong("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
+        mistake("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
               "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
-        wrong("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
+        mistake("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
               "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
-        wrong("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
+        mistake("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
               "A sigmoid stands where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
-        wrong("va left out", RIGHT.but(SCORES, "torch.tanh(asks + answers).sum(dim=-1)"), LOOK_BACK,
+        mistake("va left out", RIGHT.but(SCORES, "torch.tanh(asks + answers).sum(dim=-1)"), LOOK_BACK,
               """The A numbers of each word were added as they are. va says how much each of them counts: it is learned like the
               rest."""),
-        wrong("dot product instead", RIGHT.but(SCORES, "(answers @ asks.mT).squeeze(2)"), LOOK_BACK,
+        mistake("dot product instead", RIGHT.but(SCORES, "(answers @ asks.mT).squeeze(2)"), LOOK_BACK,
               """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and weighed
               by va."""),
-        wrong("pads get weight", UNMASKED, SHARES,
+        mistake("pads get weight", UNMASKED, SHARES,
               """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
               of the 1.""", quotes=on_pads),
-        wrong("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
+        mistake("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
               """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
               words. The weight must be 0, not the state.""", quotes=on_pads),
-        wrong("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
+        mistake("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
               "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.", quotes=on_pads),
-        wrong("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
+        mistake("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
               """The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads. Where there are
               none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
-        wrong("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"), SHARES,
+        mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"), SHARES,
               "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with its share."),
-        wrong("the best word alone", RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
+        mistake("the best word alone", RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
               "The word with the highest score took everything. The scores become *shares*, and every word gets one."),
-        wrong("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
+        mistake("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
               """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them out
               of the *scores*.""", quotes=weight_sums),
-        wrong("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), SHARES,
+        mistake("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), SHARES,
               """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
               nothing?""", quotes=on_pads),
-        wrong("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
+        mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
               """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights of 0
               and a context of 0."""),
-        wrong("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
+        mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
               """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share the
               1 after all; there the weights should be 0."""),
-        wrong("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
+        mistake("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
               """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to the
               scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
-        wrong("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
+        mistake("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
               "These are the scores themselves, any numbers. Shares are wanted: positive, and 1 in all for each sentence.",
               quotes=weight_sums),
-        wrong("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
+        mistake("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
               "Each word was squeezed between 0 and 1 by itself, so words do not compete. A sentence shares out exactly 1.",
               quotes=weight_sums),
-        wrong("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
+        mistake("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
               "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken as it is."),
-        wrong("exponential without care", RIGHT.but(
+        mistake("exponential without care", RIGHT.but(
                   WEIGHTS, "torch.exp(words) / torch.exp(words).sum(1, True).clamp(min=1e-30)"), LOOK_BACK,
               """Large scores break it: exp of several hundred is infinite, and infinite over infinite is no number. Let
               torch's softmax do it."""),
-        wrong("one sum for the whole batch", RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
+        mistake("one sum for the whole batch", RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
               "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.", quotes=weight_sums),
-        wrong("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"), LOOK_BACK,
+        mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"), LOOK_BACK,
               """The weights are right, but the context is the state of the best word alone. It is the sum of *all* states,
               each times its weight."""),
-        wrong("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"), LOOK_BACK,
+        mistake("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"), LOOK_BACK,
               "The weights are right and then not used: the context is the plain mean of the words' states."),
-        wrong("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
+        mistake("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
               "The weights are shares already; taking a mean divides by T once more. Add the weighted states up."),
-        wrong("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
+        mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
               """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
               numbers is left.""", quotes=context_size),
-        wrong("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
+        mistake("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
               "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
               quotes=context_size),
-        wrong("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
+        mistake("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
               "Every sentence was asked with the state of the first one. Row i of s belongs to sentence i."),
-        wrong("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
+        mistake("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
               """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
               themselves.""", quotes=context_size),
-        wrong("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
+        mistake("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
               "The two results stand in the other order: first the context (B, Dh), then the weights (B, T)."),
-        wrong("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
+        mistake("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
               "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
-        wrong("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
+        mistake("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
               "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
         *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK, squeezed=LOOK_BACK, viewed=LOOK_BACK),
         in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
-        wrong("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
+        mistake("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
               "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),
-        wrong("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
+        mistake("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
               """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus infinity
               leaves exactly nothing."""),
-        wrong("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"), LOOK_BACK,
+        mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"), LOOK_BACK,
               "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 as well."),
-        wrong("scores returned as weights", RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
+        mistake("scores returned as weights", RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
               "In place of the weights your scores came back. The weights are what softmax makes of them: shares that sum to 1."),
-        wrong("va inside the tanh", RIGHT.but(SCORES, "torch.tanh((asks + answers) * va).sum(-1)"), LOOK_BACK,
+        mistake("va inside the tanh", RIGHT.but(SCORES, "torch.tanh((asks + answers) * va).sum(-1)"), LOOK_BACK,
               """va was multiplied in before the tanh. It weighs what comes *out* of the tanh, A numbers between -1 and 1, and makes
               one score of them."""),
-        wrong("scores divided by their sum", RIGHT.but(WORDS, "scores.masked_fill(~mask, 0.0)").but(
+        mistake("scores divided by their sum", RIGHT.but(WORDS, "scores.masked_fill(~mask, 0.0)").but(
                   WEIGHTS, "words / words.sum(1, keepdim=True).where(mask.any(1, keepdim=True), torch.ones_like(words[:, :1]))"), LOOK_BACK,
               """The scores were divided by their sum, without a power before. Scores may be negative, and shares may not: softmax
               takes e to the power of each first."""),
     ),
-    right=(
-        right("broadcast and sum", RIGHT),
-        right("bmm", RIGHT.but(SUM, "torch.bmm(weights.unsqueeze(1), H).squeeze(1)")),
-        right("einsum", """
+    correct=(
+        correct("broadcast and sum", RIGHT),
+        correct("bmm", RIGHT.but(SUM, "torch.bmm(weights.unsqueeze(1), H).squeeze(1)")),
+        correct("einsum", """
             def additive_context(s, H, Wa, Ua, va, mask):
                 energy = torch.tanh(torch.einsum("bd,da->ba", s, Wa).unsqueeze(1) + torch.einsum("btd,da->bta", H, Ua))
                 e = torch.einsum("bta,a->bt", energy, va)
                 w = e.masked_fill(mask.logical_not(), float("-inf")).softmax(-1).nan_to_num(0.0)
                 return torch.einsum("bt,btd->bd", w, H), w
         """),
-        right("linear layers", """
+        correct("linear layers", """
             def additive_context(s, H, Wa, Ua, va, mask):
                 e = F.linear(torch.tanh(F.linear(s, Wa.T)[:, None] + F.linear(H, Ua.T)), va[None]).squeeze(-1)
                 w = torch.where(mask, e, torch.full_like(e, -1e30)).softmax(dim=1)
                 w = torch.where(mask, w, torch.zeros_like(w))
                 return (w.unsqueeze(-1) * H).sum(1), w
         """),
-        right("loops", """
+        correct("loops", """
             def additive_context(s, H, Wa, Ua, va, mask):
                 B, T, D = H.shape
                 contexts, weights = [], []
@@ -263,7 +263,7 @@ EXERCISE = Exercise(
                     weights.append(w)
                 return torch.stack(contexts), torch.stack(weights)
         """),
-        right("stable by hand", """
+        correct("stable by hand", """
             def additive_context(s, H, Wa, Ua, va, mask):
                 e = (torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) * va).sum(-1)
                 e = e.masked_fill(~mask, -1e30)
@@ -271,7 +271,7 @@ EXERCISE = Exercise(
                 w = p / p.sum(dim=1, keepdim=True).clamp(min=1e-30)
                 return (w[:, None] @ H)[:, 0], w
         """),
-        right("renormalized", """
+        correct("renormalized", """
             def additive_context(state, states, W, U, v, keep):
                 a = torch.softmax(torch.tanh(states @ U + (state @ W)[:, None, :]) @ v, dim=-1) * keep
                 total = a.sum(-1, keepdim=True)

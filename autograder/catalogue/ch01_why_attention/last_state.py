@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
@@ -62,85 +62,85 @@ EXERCISE = Exercise(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
         visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),
         *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2), precise=far_away),
-        hidden("all end before the end", states, [4, 6, 1], 8, 4, says="from 1 to T"),
-        hidden("states with zeros in them", zeros_within, says="of any value, pads too"),
-        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True, says="a tensor or a list"),
+        hidden("all end before the end", states, [4, 6, 1], 8, 4, announced_by="from 1 to T"),
+        hidden("states with zeros in them", zeros_within, announced_by="of any value, pads too"),
+        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True, announced_by="a tensor or a list"),
     ),
-    wrong=(
-        wrong("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
+    mistakes=(
+        mistake("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
               """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence ends
               at its own place.""", quotes=second),
-        wrong("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
+        mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
               "One place too far: counting starts at 0, so the last of 3 words stands at index 2.", quotes=second),
-        wrong("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
+        mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
               "You counted from the end of the row, where the pads stand. The words stand at the beginning.", quotes=second),
-        wrong("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
+        mistake("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
               """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones a pad
               stands there.""", quotes=second),
-        wrong("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
+        mistake("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
               """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its own
               place.""", quotes=second),
-        wrong("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
+        mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
               "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
-        wrong("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
+        mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
               "That is a mean over all places, pads included. One state is wanted: the one after the last real word.", quotes=second),
-        wrong("mean over the words", RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+        mistake("mean over the words", RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
               """The pads are out, good; but this is the mean of the words' states. One state is wanted: the one after the
               last real word.""", quotes=second),
-        wrong("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+        mistake("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"), PADDING,
               """That is the sum of the words' states. A recurrent state has already gathered what came before: take the last
               one.""", quotes=second),
-        wrong("maximum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+        mistake("maximum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
               """The pads are out, good; but for each feature you took the largest number of all words. One state is wanted, as
               it stands at the last word.""", quotes=second),
-        wrong("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
+        mistake("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
               "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
-        wrong("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
+        mistake("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
               """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
               real word.""", quotes=second),
-        wrong("pads blanked, the last column", RIGHT.but(
+        mistake("pads blanked, the last column", RIGHT.but(
                   PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
               "You set the pads to 0 and then read the last place, where a pad stands. Blanking does not move the words.",
               quotes=second),
-        wrong("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
+        mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
               "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
-        wrong("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
+        mistake("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
               """For every sentence the ends of *all* sentences came back. Rows and places must go in pairs: row 0 with its
               end, row 1 with its own.""", quotes=sizes),
-        wrong("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
+        mistake("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
               "The lengths picked *sentences*: the first axis of H is the batch. They should pick places, along the second.",
               quotes=second),
-        wrong("time before batch", RIGHT.but(
+        mistake("time before batch", RIGHT.but(
                   PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
               "Axes exchanged: H is (B, T, D), sentences first, places second."),
-        wrong("an axis kept", GATHERED, PADDING,
+        mistake("an axis kept", GATHERED, PADDING,
               "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
-        wrong("pads recognized by zeros", RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
+        mistake("pads recognized by zeros", RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
               "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the lengths are given."),
-        wrong("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
+        mistake("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
               "Right for a tensor of lengths, but they may come as a plain list too, and a list knows no arithmetic."),
-        wrong("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
+        mistake("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
               """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
               torch.tensor(...) cut the graph."""),
         *usual_mistakes(RIGHT, arguments="H", float32=PADDING, single=PADDING, squeezed=PADDING, viewed=PADDING),
-        wrong("one feature for all", GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
+        mistake("one feature for all", GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
               "Every number of a row is the state's first: gather takes one number for each index. The index needs all D features."),
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
-        wrong("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
+        mistake("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
               "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.", quotes=second),
-        wrong("mean over the words, divided by all places", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
+        mistake("mean over the words, divided by all places", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
               "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
-        wrong("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
+        mistake("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
               "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
     ),
-    right=(
-        right("pairs of indices", RIGHT),
-        right("gather", GATHERED.ending_in(".squeeze(1)")),
-        right("loop", formula("last_state(H, lengths)", "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
-        right("slices", formula("last_state(H, lengths)", "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
-        right("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
-        right("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
-        right("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),
+    correct=(
+        correct("pairs of indices", RIGHT),
+        correct("gather", GATHERED.ending_in(".squeeze(1)")),
+        correct("loop", formula("last_state(H, lengths)", "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
+        correct("slices", formula("last_state(H, lengths)", "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
+        correct("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
+        correct("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
+        correct("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),
     ),
     hints=(
         "which index has the last of 3 words? And does every sentence of the batch end at the same place?",

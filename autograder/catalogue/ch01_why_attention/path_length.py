@@ -6,7 +6,7 @@ import torch
 
 from autograder.catalogue.ch01_why_attention.shared import drawn, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, second_call, visible
 
 COST, PATHS = sections("cost paths")
@@ -76,101 +76,101 @@ EXERCISE = Exercise(
         visible("windows of 7, words 1 and 50", Case(("window", 1, 50, 7))),
         visible("windows of 7, words 2 and 10", Case(("window", 2, 10, 7))),
         visible("attention, words 1 and 50", Case(("attention", 1, 50))),
-        second_call(apart, "recurrent", 12, 40, back=True, says="in any order"),
-        hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1, says="odd and at least 3"),
-        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True, says="in any order"),
-        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4, says="odd and at least 3"),
-        hidden("windows without a given k", apart, "window", 11, 40, says="k=3"),
-        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13, says="however far"),
-        hidden("attention, the later word first", apart, "attention", 12, 40, back=True, says="in any order"),
-        hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), says="0 when i == j"),
-        hidden("a word and itself, windows", same, "window", 5, says="0 when i == j"),
-        hidden("a word and itself, attention", same, "attention", says="0 when i == j"),
+        second_call(apart, "recurrent", 12, 40, back=True, announced_by="in any order"),
+        hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1, announced_by="odd and at least 3"),
+        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True, announced_by="in any order"),
+        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4, announced_by="odd and at least 3"),
+        hidden("windows without a given k", apart, "window", 11, 40, announced_by="k=3"),
+        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13, announced_by="however far"),
+        hidden("attention, the later word first", apart, "attention", 12, 40, back=True, announced_by="in any order"),
+        hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), announced_by="0 when i == j"),
+        hidden("a word and itself, windows", same, "window", 5, announced_by="0 when i == j"),
+        hidden("a word and itself, attention", same, "attention", announced_by="0 when i == j"),
     ),
     omits={"a batch of one": "there is one pair of words", "a length of one": "there is one pair of words",
            "precision": "places are whole numbers, exact in either precision",
            "repeated items": "a word and itself are asked by their places"},
-    wrong=(
-        wrong("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
+    mistakes=(
+        mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
               """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
               squares.""", quotes=said),
-        wrong("words counted in a chain only", RIGHT.but(CHAIN, "steps = distance + 1"), PATHS,
+        mistake("words counted in a chain only", RIGHT.but(CHAIN, "steps = distance + 1"), PATHS,
               "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
               quotes=said),
-        wrong("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
+        mistake("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
               """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1 step
               apart.""", quotes=said),
-        wrong("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
+        mistake("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
               """That is a reach of k words to one side. A window of k stands *around* its word, so only a part of it lies on
               the side you want to go: draw a window of 3 and count.""", quotes=said),
-        wrong("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
+        mistake("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
               "The word itself was taken off the window, but both of its sides were added together. A step goes to one side.",
               quotes=said),
-        wrong("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
+        mistake("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
               """Half of k counts half of the word in the middle too. The window stands around its word: take that one off
               first, then halve.""", quotes=said),
-        wrong("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
+        mistake("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
               """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side bring
               you on.""", quotes=said),
-        wrong("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
+        mistake("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
               """Words 49 apart, 3 a layer: after 16 layers one step is still missing. A layer that is used in part is still a
               layer.""", quotes=said),
-        wrong("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
+        mistake("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
               "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
               quotes=said),
-        wrong("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
+        mistake("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
               "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
-        wrong("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
+        mistake("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
               "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
-        wrong("multiplied by the reach", RIGHT.but(ROUNDED, "distance * reach"), PATHS,
+        mistake("multiplied by the reach", RIGHT.but(ROUNDED, "distance * reach"), PATHS,
               """You multiplied by the reach, so wider windows make the way *longer*. One layer carries something as far as the
               window reaches; how many layers does the distance need?""", quotes=said),
-        wrong("k ignored", RIGHT.but(REACH, "1"), PATHS,
+        mistake("k ignored", RIGHT.but(REACH, "1"), PATHS,
               "The same number for every k: your windows always reach 1 word to each side. Wider ones reach further.", quotes=said),
-        wrong("windows that grow by a factor", RIGHT.but(
+        mistake("windows that grow by a factor", RIGHT.but(
                   ROUNDED, "max(1, math.ceil(math.log(distance, k))) if distance else 0"), PATHS,
               """A logarithm: that is the path through *dilated* windows, which skip more words in each layer. Here every
               layer has the same plain windows, so each adds the same number of words.""", quotes=said),
-        wrong("windows that double", RIGHT.but(ROUNDED, "math.ceil(math.log2(distance / reach + 1))"), PATHS,
+        mistake("windows that double", RIGHT.but(ROUNDED, "math.ceil(math.log2(distance / reach + 1))"), PATHS,
               """In your stack each layer reaches twice as far as the one below it: such windows are *dilated*. Here every
               layer has the same plain windows, so each adds the same number of words.""", quotes=said),
-        wrong("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
+        mistake("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
               """For windows you answered as for attention. Is the kind spelled as the description above the cell spells it?
               Here it is "window".""", quotes=said),
-        wrong("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
+        mistake("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
               "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
               quotes=said),
-        wrong("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
+        mistake("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
               "In attention every word asks every other word directly. How far apart they stand makes no difference.", quotes=said),
-        wrong("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
+        mistake("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
               """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a
               single step.""", quotes=said),
-        wrong("attention for nothing", RIGHT.but(DIRECT, "0"), PATHS,
+        mistake("attention for nothing", RIGHT.but(DIRECT, "0"), PATHS,
               """No path is free: attention carries something from word to word in 1 step. 0 is the distance of a word to
               itself.""", quotes=said),
-        wrong("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
+        mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
               "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
-        wrong("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
+        mistake("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
               "For attention you returned True or False. A number of steps is wanted."),
-        wrong("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
+        mistake("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
               "From a word to itself nothing has to travel: 0 layers, for windows too."),
-        wrong("at least one step", RIGHT.but("return steps", "return max(1, steps)"), PATHS,
+        mistake("at least one step", RIGHT.but("return steps", "return max(1, steps)"), PATHS,
               "From a word to itself nothing has to travel: 0 steps, for every kind."),
-        wrong("sign kept", RIGHT.but(DISTANCE, "j - i"), PATHS,
+        mistake("sign kept", RIGHT.but(DISTANCE, "j - i"), PATHS,
               "When the later word comes first, your number is negative. A distance has no direction."),
-        wrong("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
+        mistake("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
               "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
-        wrong("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
+        mistake("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
               "Where the later word comes first your number is negative. The way back is as long as the way there."),
-        wrong("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
+        mistake("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
               "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
               shows=one_layer_more),
     ),
-    right=(
-        right("ceil", RIGHT),
-        right("integer arithmetic", RIGHT.but(REACH, "k // 2").but(ROUNDED, "-(-distance // reach)").but(
+    correct=(
+        correct("ceil", RIGHT),
+        correct("integer arithmetic", RIGHT.but(REACH, "k // 2").but(ROUNDED, "-(-distance // reach)").but(
             DIRECT, "int(distance != 0)")),
-        right("loop", """
+        correct("loop", """
             def path_length(kind, first, second, width=3):
                 if kind == "attention":
                     return 0 if first == second else 1
@@ -182,13 +182,13 @@ EXERCISE = Exercise(
                     steps += 1
                 return steps
         """),
-        right("table", """
+        correct("table", """
             def path_length(kind, i, j, k=3):
                 d = max(i, j) - min(i, j)
                 reach = {"recurrent": 1, "window": (k - 1) // 2, "attention": max(d, 1)}[kind]
                 return (d + reach - 1) // reach
         """),
-        right("divmod", """
+        correct("divmod", """
             def path_length(kind, i, j, k=3):
                 d = i - j if i > j else j - i
                 if kind == "recurrent":
@@ -198,7 +198,7 @@ EXERCISE = Exercise(
                 full, rest = divmod(d, k // 2)
                 return full + (rest > 0)
         """),
-        right("recursion by match", """
+        correct("recursion by match", """
             def path_length(kind, i, j, k=3):
                 match kind:
                     case "recurrent":

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.probes import hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data.batching import pad_sequences
@@ -72,142 +72,142 @@ EXERCISE = Exercise(
     probes=(
         visible("three sentences", Case(([[4, 5, 6, 7, 2], [6, 7, 2], [4, 8, 5, 2]], 0))),
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),
-        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, says="a 1-D tensor"),
-        hidden("the longest comes last", inputs, 92, 2, 3, 5, 11, says="T the length of the longest"),
-        hidden("real tokens with id 0", with_zeros, says="0 may be a real token"),
-        hidden("pad = -100", inputs, -100, 5, 2, 4, says="`pad` may be any number"),
-        hidden("one sentence", inputs, 93, 6, says="B sequences"),
-        hidden("no padding needed", inputs, 94, 4, 4, 4, says="T the length of the longest"),
-        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0, says="whole numbers"),
+        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, announced_by="a 1-D tensor"),
+        hidden("the longest comes last", inputs, 92, 2, 3, 5, 11, announced_by="T the length of the longest"),
+        hidden("real tokens with id 0", with_zeros, announced_by="0 may be a real token"),
+        hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any number"),
+        hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
+        hidden("no padding needed", inputs, 94, 4, 4, 4, announced_by="T the length of the longest"),
+        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0, announced_by="whole numbers"),
         second_call(inputs, 97, 4, 2, 6, 3),
     ),
-    wrong=(
-        wrong("pads on the left", RIGHT.but(":len(seq)", "longest - len(seq):"), PAD,
+    mistakes=(
+        mistake("pads on the left", RIGHT.but(":len(seq)", "longest - len(seq):"), PAD,
               """Row 1 starts with pads, so the first word no longer stands at position 0, and from chapter 07 on positions have a
               meaning. The tokens come first, the pads after them.""", quotes=second_row),
-        wrong("cut to the shortest", LISTS.but("max", "min").but(ROW, "list(seq)[:longest]"), PAD,
+        mistake("cut to the shortest", LISTS.but("max", "min").but(ROW, "list(seq)[:longest]"), PAD,
               """The sentences were cut to the shortest one. Words are never thrown away here: short sentences grow, long ones
               stay.""", quotes=sizes),
-        wrong("as wide as the first", LISTS.but(LONGEST, "len(seqs[0])").but("list(seq)", "list(seq[:longest])"), PAD,
+        mistake("as wide as the first", LISTS.but(LONGEST, "len(seqs[0])").but("list(seq)", "list(seq[:longest])"), PAD,
               "Your rows are as long as the *first* sentence. When a later one is longer it loses words. The longest decides.",
               quotes=sizes),
-        wrong("as wide as the last", LISTS.but(LONGEST, "len(seqs[-1])").but("list(seq)", "list(seq[:longest])"), PAD,
+        mistake("as wide as the last", LISTS.but(LONGEST, "len(seqs[-1])").but("list(seq)", "list(seq[:longest])"), PAD,
               "Your rows are as long as the *last* sentence. The longest decides, wherever it stands.", quotes=sizes),
-        wrong("0 written in", RIGHT.but("longest), pad)", "longest), 0)"), PAD,
+        mistake("0 written in", RIGHT.but("longest), pad)", "longest), 0)"), PAD,
               "You filled up with 0 whatever pad is. Here 0 may be a word of its own.", quotes=first_row),
-        wrong("every 0 replaced", LISTS.but("[pad]", "[0]").but("return " + BATCH, """
+        mistake("every 0 replaced", LISTS.but("[pad]", "[0]").but("return " + BATCH, """
                   batch = torch.tensor(rows)
                   batch[batch == 0] = pad
                   return batch"""), PAD,
               """A real token whose id is 0 was turned into a pad. Filling with 0 first and replacing the zeros later cannot tell
               the two apart."""),
-        wrong("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"), EMBED,
+        mistake("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"), EMBED,
               """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in torch the
               dtype long (int64)."""),
-        wrong("float on the way", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
+        mistake("float on the way", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
               "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
-        wrong("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
+        mistake("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
               "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
-        wrong("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,
+        mistake("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,
               """Your rows are 10 long, whatever the batch. Every pad is computed for nothing, and a sentence beyond the fixed
               width is cut. The longest sentence *of this batch* decides.""", quotes=sizes),
-        wrong("one pad too many", LISTS.but(LONGEST, LONGEST + " + 1"), PAD,
+        mistake("one pad too many", LISTS.but(LONGEST, LONGEST + " + 1"), PAD,
               "Every row ends in one pad more than it needs: the longest sentence needs none.", quotes=sizes),
-        wrong("as wide as there are sentences", RIGHT.but(LONGEST, "len(seqs)"), PAD,
+        mistake("as wide as there are sentences", RIGHT.but(LONGEST, "len(seqs)"), PAD,
               """The rectangle is as wide as there are sentences. That is its height, B; its width is the number of tokens of the
               longest one."""),
-        wrong("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"), PAD,
+        mistake("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"), PAD,
               "The last token was moved to the end of its row, and the pads stand before it. They follow after *all* tokens."),
-        wrong("pads on both sides", LISTS.but(
+        mistake("pads on both sides", LISTS.but(
                   ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), value=pad).tolist()"), PAD,
               """The pads stand on both sides, with the sentence in the middle, so its first token is at another place in every row.
               Sentences begin at place 0.""", quotes=second_row),
-        wrong("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
+        mistake("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
               "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays as it is."),
-        wrong("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,
+        mistake("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,
               """The sentences stand in the columns: time came first. That is the library's default; this course has the batch
               first, one sentence a row.""", quotes=sizes),
-        wrong("sorted by length", LISTS.but("longest = ", "seqs = sorted(seqs, key=len, reverse=True)\n    longest = "), PAD,
+        mistake("sorted by length", LISTS.but("longest = ", "seqs = sorted(seqs, key=len, reverse=True)\n    longest = "), PAD,
               """The sentences changed places: the longest now comes first. Row i belongs to sentence i, or its translation would
               no longer be beside it."""),
-        wrong("repeated instead of padded", LISTS.but(ROW, "(list(seq) * longest)[:longest]"), PAD,
+        mistake("repeated instead of padded", LISTS.but(ROW, "(list(seq) * longest)[:longest]"), PAD,
               """The short sentences were filled up with their own words, begun again. A model would read them as text; only pad
               can be recognized and hidden.""", quotes=second_row),
-        wrong("filled with the last word", LISTS.but("[pad]", "[seq[-1]]"), PAD,
+        mistake("filled with the last word", LISTS.but("[pad]", "[seq[-1]]"), PAD,
               """The short sentences were filled up with their last token. A model would read it as text; only pad can be
               recognized and hidden.""", quotes=second_row),
-        wrong("not padded at all", LISTS.but(ROW, "seq"), PAD,
+        mistake("not padded at all", LISTS.but(ROW, "seq"), PAD,
               "torch.tensor wants a rectangle, and sentences are not equally long. Make the lists equally long first."),
-        wrong("only lists", LISTS.but("list(seq)", "seq"), PAD,
+        mistake("only lists", LISTS.but("list(seq)", "seq"), PAD,
               "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come as either."),
-        wrong("only tensors", LIBRARY.but("[torch.as_tensor(seq) for seq in seqs]", "seqs"), PAD,
+        mistake("only tensors", LIBRARY.but("[torch.as_tensor(seq) for seq in seqs]", "seqs"), PAD,
               "The library's function wants tensors, and the sequences may come as plain lists. Make tensors of them first."),
-        wrong("a numpy array", LISTS.ending_in(".numpy()"), PAD,
+        mistake("a numpy array", LISTS.ending_in(".numpy()"), PAD,
               "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
-        wrong("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,
+        mistake("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,
               "Each short sentence got one pad, so the rows still differ in length. As many are needed as are missing."),
-        wrong("a list of lists", LISTS.but("list(seq)", "[int(n) for n in seq]").but(BATCH, "rows"), PAD,
+        mistake("a list of lists", LISTS.but("list(seq)", "[int(n) for n in seq]").but(BATCH, "rows"), PAD,
               "The rows are right, but they are still lists. A batch is one tensor of dtype long."),
-        wrong("the caller's lists changed", LISTS.but(ROWS, """
+        mistake("the caller's lists changed", LISTS.but(ROWS, """
                   rows = [seq.tolist() if isinstance(seq, torch.Tensor) else seq for seq in seqs]
                   for row in rows:
                       row += [pad] * (longest - len(row))"""), PAD,
               """The pads were written into the caller's own lists, where they stay. append, extend and += change a list; + makes
               a new one."""),
-        wrong("the caller's lists changed, and no tensors", LISTS.but(ROWS, """
+        mistake("the caller's lists changed, and no tensors", LISTS.but(ROWS, """
                   for seq in seqs:
                       while len(seq) < longest:
                           seq.append(pad)""").but(BATCH, "torch.tensor(seqs)"), PAD,
               """The pads were written into the caller's own lists, where they stay; and a sequence may come as a tensor, which
               has no append."""),
-        wrong("no room beyond the first", RIGHT.but(LONGEST, "len(seqs[0])"), PAD,
+        mistake("no room beyond the first", RIGHT.but(LONGEST, "len(seqs[0])"), PAD,
               "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest decides."),
-        wrong("the greatest taken for the longest", RIGHT.but(LONGEST, "len(max(seqs))"), PAD,
+        mistake("the greatest taken for the longest", RIGHT.but(LONGEST, "len(max(seqs))"), PAD,
               """max compares lists by their first numbers, not by their lengths, so the width is that of another sentence. The
               longest decides."""),
-        wrong("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
+        mistake("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
               "Only the first row was filled: a `return` inside the loop ends all of it."),
-        wrong("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,
+        mistake("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,
               "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
               quotes=second_row),
-        wrong("all rows one and the same list", LISTS.but(ROWS, """
+        mistake("all rows one and the same list", LISTS.but(ROWS, """
                   rows = [[pad] * longest] * len(seqs)
                   for row, seq in zip(rows, seqs):
                       row[:len(seq)] = list(seq)"""), PAD,
               "All your rows are equal: [row] * B holds one and the same list B times, so writing into one writes into all."),
         *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
-        wrong("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
+        mistake("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
               "The short sentences were filled up with their own length. What fills them up is handed over: pad.", quotes=second_row),
-        wrong("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
+        mistake("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
               "The short sentences were filled up with the number of places that are missing, not with pad.", quotes=second_row),
-        wrong("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
+        mistake("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
               "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are wanted, then pads.",
               quotes=second_row),
     ),
-    right=(
-        right("lists, then a tensor", LISTS),
-        right("full and slice", RIGHT.but("longest), pad", "longest), pad, dtype=torch.long")),
-        right("full and slice, dtype by itself", RIGHT),
-        right("pad_sequence", """
+    correct=(
+        correct("lists, then a tensor", LISTS),
+        correct("full and slice", RIGHT.but("longest), pad", "longest), pad, dtype=torch.long")),
+        correct("full and slice, dtype by itself", RIGHT),
+        correct("pad_sequence", """
             from torch.nn.utils.rnn import pad_sequence
 
             def pad_batch(sequences, value):
                 return pad_sequence([torch.as_tensor(s) for s in sequences], batch_first=True, padding_value=value)
         """),
-        right("F.pad and stack", """
+        correct("F.pad and stack", """
             def pad_batch(seqs, pad):
                 tensors = [torch.as_tensor(s, dtype=torch.long) for s in seqs]
                 longest = max(t.numel() for t in tensors)
                 return torch.stack([F.pad(t, (0, longest - t.numel()), value=pad) for t in tensors])
         """),
-        right("zip_longest", """
+        correct("zip_longest", """
             from itertools import zip_longest
 
             def pad_batch(seqs, pad):
                 columns = zip_longest(*[[int(n) for n in s] for s in seqs], fillvalue=pad)
                 return torch.tensor(list(columns)).T
         """),
-        right("cell by cell", """
+        correct("cell by cell", """
             def pad_batch(seqs, pad):
                 longest = 0
                 for s in seqs:

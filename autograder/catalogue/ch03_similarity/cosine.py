@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -97,152 +97,152 @@ EXERCISE = Exercise(
                 laws=(Law("every word's similarity to itself is 1", own_similarity_is_one),)),
         visible("a zero vector is similar to nothing", WITH_ZERO),
         *usual_probes(inputs, other=(4, 6, 5), smallest=(1, 1, 3), common=(4, 5, 6)),
-        hidden("as many vectors as numbers", inputs, 4, 4, 4, says="(n, d)"),
-        hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7, says="however long"),
-        hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3, says="however long"),
-        hidden("zero vectors on both sides", zero_vectors, says="a zero vector"),
+        hidden("as many vectors as numbers", inputs, 4, 4, 4, announced_by="(n, d)"),
+        hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7, announced_by="however long"),
+        hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3, announced_by="however long"),
+        hidden("zero vectors on both sides", zero_vectors, announced_by="a zero vector"),
     ),
     omits={"precision": "a cosine has the same seven digits in either precision",
            "a length of one": "a vector of one number has no angle"},
-    wrong=(
-        wrong("lengths kept", RIGHT.but(A, "A").but(B, "B"), COSINE,
+    mistakes=(
+        mistake("lengths kept", RIGHT.but(A, "A").but(B, "B"), COSINE,
               """These are the plain dot products. They grow with the lengths of the vectors; a cosine depends on directions only
               and stays between -1 and 1.""", quotes=first_row),
-        wrong("norm of the whole table", RIGHT.but(A, "A / A.norm()").but(B, "B / B.norm()"), COSINE,
+        mistake("norm of the whole table", RIGHT.but(A, "A / A.norm()").but(B, "B / B.norm()"), COSINE,
               """One length was taken for the whole table, so a word's similarity to itself is not 1. Each *row* has a length of
               its own.""", quotes=first_row),
-        wrong("length along the wrong axis", RIGHT.but("A, dim=-1", "A, dim=0").but("B, dim=-1", "B, dim=0"), COSINE,
+        mistake("length along the wrong axis", RIGHT.but("A, dim=-1", "A, dim=0").but("B, dim=-1", "B, dim=0"), COSINE,
               "Columns were brought to length 1, not rows: a column holds one feature of all vectors. Each *row* is a vector.",
               quotes=first_row),
-        wrong("sum of absolute values as length", RIGHT.but("A, dim", "A, p=1, dim").but("B, dim", "B, p=1, dim"), COSINE,
+        mistake("sum of absolute values as length", RIGHT.but("A, dim", "A, p=1, dim").but("B, dim", "B, p=1, dim"), COSINE,
               "The length was taken as the sum of absolute values. The length of an arrow is the root of the sum of *squares*.",
               quotes=first_row),
-        wrong("largest number as length", RIGHT.but("A, dim", "A, p=math.inf, dim").but("B, dim", "B, p=math.inf, dim"), COSINE,
+        mistake("largest number as length", RIGHT.but("A, dim", "A, p=math.inf, dim").but("B, dim", "B, p=math.inf, dim"), COSINE,
               "The length was taken as the largest number of a vector. The length of an arrow is the root of the sum of squares.",
               quotes=first_row),
-        wrong("root forgotten", RIGHT.but(A, "A / A.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)").but(
+        mistake("root forgotten", RIGHT.but(A, "A / A.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)").but(
                   B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
               """Each vector was divided by the *square* of its length, so long vectors count too little. Take the root of the sum
               of squares.""", quotes=first_row),
-        wrong("only A brought to length 1", RIGHT.but(B, "B"), COSINE,
+        mistake("only A brought to length 1", RIGHT.but(B, "B"), COSINE,
               "Your numbers still grow with the vectors of B: only A was brought to length 1.", quotes=first_row),
-        wrong("only B brought to length 1", RIGHT.but(A, "A"), COSINE,
+        mistake("only B brought to length 1", RIGHT.but(A, "A"), COSINE,
               "Your numbers still grow with the vectors of A: only B was brought to length 1.", quotes=first_row),
-        wrong("zero divided by zero", UNGUARDED, COSINE,
+        mistake("zero divided by zero", UNGUARDED, COSINE,
               """A vector of zeros has no direction: its length is 0, and 0 divided by 0 is NaN. We define its similarity as 0, so
               guard that division."""),
-        wrong("zero vector guarded in A only", RIGHT.but(B, UNGUARDED_B), COSINE,
+        mistake("zero vector guarded in A only", RIGHT.but(B, UNGUARDED_B), COSINE,
               "A zero vector in A is safe, one in B still gives NaN. Guard both divisions."),
-        wrong("zero vector guarded in B only", RIGHT.but(A, UNGUARDED_A), COSINE,
+        mistake("zero vector guarded in B only", RIGHT.but(A, UNGUARDED_A), COSINE,
               "A zero vector in B is safe, one in A still gives NaN. Guard both divisions."),
-        wrong("guard too large", RIGHT.but(A, "A / (A.norm(dim=-1, keepdim=True) + 0.1)").but(
+        mistake("guard too large", RIGHT.but(A, "A / (A.norm(dim=-1, keepdim=True) + 0.1)").but(
                   B, "B / (B.norm(dim=-1, keepdim=True) + 0.1)"), COSINE,
               """Every similarity came out a little too small: the number added to the length against division by zero is large
               enough to show. Make it tiny, or act only where the length is 0.""", quotes=first_row),
-        wrong("zero vector similar to all", UNGUARDED.ending_in(".nan_to_num(nan=1.0)"), COSINE,
+        mistake("zero vector similar to all", UNGUARDED.ending_in(".nan_to_num(nan=1.0)"), COSINE,
               "A zero vector came out with similarity 1. It points nowhere, so it is similar to nothing: 0."),
-        wrong("one axis for two lists of lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1) * B.norm(dim=1)"), TABLE,
+        mistake("one axis for two lists of lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1) * B.norm(dim=1)"), TABLE,
               """There are n lengths in A and m in B, and the table is (n, m): n lengths go down its rows, m along its columns.
               Multiplied with each other like this they only fit when n = m, and then wrongly."""),
-        wrong("lengths on the wrong axis", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[None, :] * B.norm(dim=1)[:, None]"), TABLE,
+        mistake("lengths on the wrong axis", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[None, :] * B.norm(dim=1)[:, None]"), TABLE,
               """The lengths of A were laid along the columns of the table and those of B down its rows. Row i belongs to vector i
               of A."""),
-        wrong("lengths as two columns", OUTSIDE.but("[None, :]", "[:, None]"), TABLE,
+        mistake("lengths as two columns", OUTSIDE.but("[None, :]", "[:, None]"), TABLE,
               """Both lists of lengths stand as columns. Those of A belong to the rows of the table and may; those of B belong to
               its columns, so they have to lie down."""),
-        wrong("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"), MANY,
+        mistake("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"), MANY,
               """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row of B,
               the d numbers of a vector are on the *last* axis.""", quotes=sizes),
-        wrong("pair by pair", RIGHT.but("a @ b.T", "(a * b).sum(dim=-1)"), TABLE,
+        mistake("pair by pair", RIGHT.but("a @ b.T", "(a * b).sum(dim=-1)"), TABLE,
               "Row i of A met row i of B only. A table is wanted: every row of A with every row of B, shape (n, m)."),
-        wrong("rows and columns exchanged", RIGHT.but("a @ b.T", "b @ a.T"), TABLE,
+        mistake("rows and columns exchanged", RIGHT.but("a @ b.T", "b @ a.T"), TABLE,
               "Rows and columns are exchanged: one row for each vector of A, one column for each of B.", quotes=sizes),
-        wrong("the angle itself", RIGHT.ending_in(".clamp(-1, 1).acos()"), COSINE,
+        mistake("the angle itself", RIGHT.ending_in(".clamp(-1, 1).acos()"), COSINE,
               """These are angles: 0 for the same direction, and larger for less alike. The *cosine* of the angle is wanted, 1 for
               the same direction.""", quotes=first_row),
-        wrong("distance instead of similarity", RIGHT.but("a @ b.T", "1 - a @ b.T"), COSINE,
+        mistake("distance instead of similarity", RIGHT.but("a @ b.T", "1 - a @ b.T"), COSINE,
               "You returned one minus the similarity: 0 for the same direction. That is a distance.", quotes=first_row),
-        wrong("sign dropped", RIGHT.ending_in(".abs()"), COSINE,
+        mistake("sign dropped", RIGHT.ending_in(".abs()"), COSINE,
               "Opposite arrows came out as alike: their cosine is -1, and the sign is gone in yours.", quotes=first_row),
-        wrong("negative similarities cut off", RIGHT.ending_in(".clamp(min=0)"), COSINE,
+        mistake("negative similarities cut off", RIGHT.ending_in(".clamp(min=0)"), COSINE,
               "Negative cosines became 0, so opposite looks the same as unrelated. Keep the sign.", quotes=first_row),
-        wrong("scaled dot product", RIGHT.but(A, "A").but(B, "B").ending_in(" / A.shape[-1] ** 0.5"), COSINE,
+        mistake("scaled dot product", RIGHT.but(A, "A").but(B, "B").ending_in(" / A.shape[-1] ** 0.5"), COSINE,
               """The dot products were divided by the root of d, one number for all pairs. A cosine divides by the two lengths of
               each pair.""", quotes=first_row),
-        wrong("mean taken away first", RIGHT.but(A, "F.normalize(A - A.mean(-1, keepdim=True), dim=-1)").but(
+        mistake("mean taken away first", RIGHT.but(A, "F.normalize(A - A.mean(-1, keepdim=True), dim=-1)").but(
                   B, "F.normalize(B - B.mean(-1, keepdim=True), dim=-1)"), COSINE,
               "The mean of each vector was taken away first. That is a correlation; the cosine compares the arrows as they are.",
               quotes=first_row),
-        wrong("divided by the mean of the lengths", OUTSIDE.but(LENGTHS, "(A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]) / 2"), COSINE,
+        mistake("divided by the mean of the lengths", OUTSIDE.but(LENGTHS, "(A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]) / 2"), COSINE,
               "The two lengths were added, and half their sum divided. Each vector is divided by its own length: they are *multiplied*.",
               quotes=first_row),
-        wrong("divided by the sum of the lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]"), COSINE,
+        mistake("divided by the sum of the lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]"), COSINE,
               "The two lengths were added. Each vector is divided by its own length, so both together by their *product*.",
               quotes=first_row),
-        wrong("divided by the larger length", OUTSIDE.but(LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :])"), COSINE,
+        mistake("divided by the larger length", OUTSIDE.but(LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :])"), COSINE,
               "Each pair was divided by the longer of its two lengths alone. Both lengths divide: by their product.",
               quotes=first_row),
-        wrong("divided by the larger squared length", OUTSIDE.but(
+        mistake("divided by the larger squared length", OUTSIDE.but(
                   LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :]) ** 2"), COSINE,
               "Each pair was divided by its longer length twice. Each of the two vectors has a length of its own.",
               quotes=first_row),
-        wrong("root of the product of the lengths", OUTSIDE.but(LENGTHS, f"({LENGTHS}) ** 0.5"), COSINE,
+        mistake("root of the product of the lengths", OUTSIDE.but(LENGTHS, f"({LENGTHS}) ** 0.5"), COSINE,
               """The root was taken once too often: a length is a root already, and the two lengths are multiplied as they are.""",
               quotes=first_row),
-        wrong("one length for all of B", OUTSIDE.but("B.norm(dim=1)[None, :]", "B.norm()"), COSINE,
+        mistake("one length for all of B", OUTSIDE.but("B.norm(dim=1)[None, :]", "B.norm()"), COSINE,
               "One length was taken for the whole table B. Each *row* of it has a length of its own.", quotes=first_row),
-        wrong("one length for all of A", OUTSIDE.but("A.norm(dim=1)[:, None]", "A.norm()"), COSINE,
+        mistake("one length for all of A", OUTSIDE.but("A.norm(dim=1)[:, None]", "A.norm()"), COSINE,
               "One length was taken for the whole table A. Each *row* of it has a length of its own.", quotes=first_row),
-        wrong("divided by the squared lengths of B alone", RIGHT.but(A, "A").but(
+        mistake("divided by the squared lengths of B alone", RIGHT.but(A, "A").but(
                   B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
               "Your numbers were divided by the squared lengths of B. Each of the two vectors has its own length, and a root in it.",
               quotes=first_row),
-        wrong("mean of squares in the length", RIGHT.ending_in(" * A.shape[-1]"), COSINE,
+        mistake("mean of squares in the length", RIGHT.ending_in(" * A.shape[-1]"), COSINE,
               """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow is the root of
               their sum.""", quotes=first_row),
-        wrong("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
+        mistake("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
               "Your rows sum to 1: a softmax was applied, which makes shares. A cosine stands alone, between -1 and 1.",
               quotes=first_row),
-        wrong("zeros replaced by ones", RIGHT.before(f"a = {A}", """
+        mistake("zeros replaced by ones", RIGHT.before(f"a = {A}", """
                   A = torch.where(A.norm(dim=1, keepdim=True) == 0, torch.ones_like(A), A)
                   B = torch.where(B.norm(dim=1, keepdim=True) == 0, torch.ones_like(B), B)"""), COSINE,
               "A vector of zeros was replaced by another one, which has a direction. It points nowhere, so its similarity is 0 to all."),
-        wrong("moved to between 0 and 1", RIGHT.ending_in(".add(1).div(2)"), COSINE,
+        mistake("moved to between 0 and 1", RIGHT.ending_in(".add(1).div(2)"), COSINE,
               """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0 means a right
               angle.""", quotes=first_row),
-        wrong("squared", RIGHT.ending_in(".square()"), COSINE,
+        mistake("squared", RIGHT.ending_in(".square()"), COSINE,
               "The cosines were squared, so opposite looks like alike. The cosine itself is wanted.", quotes=first_row),
-        wrong("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
+        mistake("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
               """The values are right, but the gradient treats the lengths as constants: they were detached. A length changes with
               its vector."""),
         in_place("A", RIGHT.before("a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY),
-        wrong("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
+        mistake("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
               """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only a length
               of exactly 0 needs a guard; something like 1e-12 is enough."""),
-        wrong("a guard that shows", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
+        mistake("a guard that shows", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
               """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large enough to
               show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""", shows=less_where_short),
-        wrong("zero vectors thrown away", RIGHT.but(A, "F.normalize(A[A.norm(dim=1) > 0], dim=-1)").but(
+        mistake("zero vectors thrown away", RIGHT.but(A, "F.normalize(A[A.norm(dim=1) > 0], dim=-1)").but(
                   B, "F.normalize(B[B.norm(dim=1) > 0], dim=-1)"), COSINE,
               "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the table, as zeros."),
-        wrong("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
+        mistake("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
               """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top of them;
               that belongs to 03.4."""),
         *usual_mistakes(RIGHT, arguments="A B", detached=MANY, float32=MANY, squeezed=TABLE, viewed=TABLE),
     ),
-    right=(
-        right("F.normalize", RIGHT),
-        right("F.cosine_similarity, spread", formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
-        right("lengths outside", OUTSIDE),
-        right("a tiny number added", formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
-        right("where", """
+    correct=(
+        correct("F.normalize", RIGHT),
+        correct("F.cosine_similarity, spread", formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
+        correct("lengths outside", OUTSIDE),
+        correct("a tiny number added", formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
+        correct("where", """
             def cosine(A, B):
                 def direction(v):
                     length = (v ** 2).sum(-1, keepdim=True).sqrt()
                     return v / torch.where(length == 0, torch.ones_like(length), length)
                 return torch.einsum("nd,md->nm", direction(A), direction(B))
         """),
-        right("loops", """
+        correct("loops", """
             def cosine(A, B):
                 rows = []
                 for a in A:
@@ -253,8 +253,8 @@ EXERCISE = Exercise(
                     rows.append(torch.stack(cells))
                 return torch.stack(rows)
         """),
-        right("NaN mended afterwards", UNGUARDED.ending_in(".nan_to_num(nan=0.0)")),
-        right("double inside, clamped", """
+        correct("NaN mended afterwards", UNGUARDED.ending_in(".nan_to_num(nan=0.0)")),
+        correct("double inside, clamped", """
             def cosine(A, B):
                 a, b = A.double(), B.double()
                 table = a @ b.T / (a.norm(dim=-1, keepdim=True).clamp(min=1e-30) * b.norm(dim=-1).clamp(min=1e-30))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake
 from autograder.catalogue.probes import hidden, normal, second_call, visible
 from transformer_ref.model import similarity
 
@@ -94,97 +94,97 @@ EXERCISE = Exercise(
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
         visible("four words, ten asked for", Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
-        hidden("other words, other sizes", search, 4, 5, says="(V, d)"),
-        hidden("one word asked for", search, 1, 3, says="at least 1"),
-        hidden("as many as there are", search, 9, 6, says="when k is larger"),
-        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0, says="by cosine"),
-        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0, says="other words"),
-        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True, says="A vector of zeros"),
-        hidden("float64", search, 3, 7, dtype=torch.float64, says="(V, d)"),
-        hidden("few and many features, of any length", few_and_many, says="by cosine"),
+        hidden("other words, other sizes", search, 4, 5, announced_by="(V, d)"),
+        hidden("one word asked for", search, 1, 3, announced_by="at least 1"),
+        hidden("as many as there are", search, 9, 6, announced_by="when k is larger"),
+        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0, announced_by="by cosine"),
+        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0, announced_by="other words"),
+        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True, announced_by="A vector of zeros"),
+        hidden("float64", search, 3, 7, dtype=torch.float64, announced_by="(V, d)"),
+        hidden("few and many features, of any length", few_and_many, announced_by="by cosine"),
         second_call(search, 3, 5),
     ),
     omits={"a batch of one": "there is one word, with others to find",
            "a length of one": "a vector of one number has no angle", "precision": "only the order of cosines is returned"},
-    wrong=(
-        wrong("itself included", RIGHT.but(" if i != own", ""), NEAREST,
+    mistakes=(
+        mistake("itself included", RIGHT.but(" if i != own", ""), NEAREST,
               """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others* are
               wanted.""", quotes=list_of),
-        wrong("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
+        mistake("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
               "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
-        wrong("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
+        mistake("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
               "One word too many came back. Room was made for the word itself, but it had been left out already.",
               quotes=list_of),
-        wrong("first hit dropped, whoever it is", RIGHT.but(COSINES, f"({COSINES}).round(decimals=5)").but(
+        mistake("first hit dropped, whoever it is", RIGHT.but(COSINES, f"({COSINES}).round(decimals=5)").but(
                   "[i for i in order if i != own]", "order[1:]"), NEAREST,
               """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the same way
               (I and windows do), and then the wrong one goes. Leave the word out by its id.""", quotes=list_of),
-        wrong("features brought to length 1", RIGHT.but("dim=-1", "dim=0"), COSINE,
+        mistake("features brought to length 1", RIGHT.but("dim=-1", "dim=0"), COSINE,
               "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.", quotes=list_of),
-        wrong("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
+        mistake("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
               """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare by
               cosine. (Dividing by the word's own length alone leaves this order as it is.)""", quotes=list_of),
-        wrong("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
+        mistake("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
               """The words were sorted by the distance between their points. A long vector in the same direction is then far
               away; by cosine it is near.""", quotes=list_of),
-        wrong("least similar first", RIGHT.but("descending=True, ", ""), NEAREST,
+        mistake("least similar first", RIGHT.but("descending=True, ", ""), NEAREST,
               "These are the *least* similar words: sorting puts the smallest number first.", quotes=list_of),
-        wrong("right words, worst first", RIGHT.but("[:k]", "[:k][::-1]"), NEAREST,
+        mistake("right words, worst first", RIGHT.but("[:k]", "[:k][::-1]"), NEAREST,
               "The right words in the wrong order: the nearest comes first.", quotes=list_of),
-        wrong("in the order of the vocabulary", RIGHT.but(FOUND, "[w for w, i in vocab.items() if i in others[:k]]"), NEAREST,
+        mistake("in the order of the vocabulary", RIGHT.but(FOUND, "[w for w, i in vocab.items() if i in others[:k]]"), NEAREST,
               "The right words, but in the order in which the vocabulary lists them. The nearest comes first.", quotes=list_of),
-        wrong("opposite counts as near", RIGHT.but(COSINES, f"({COSINES}).abs()"), COSINE,
+        mistake("opposite counts as near", RIGHT.but(COSINES, f"({COSINES}).abs()"), COSINE,
               "A word in the *opposite* direction came out as near: the sign of the cosine was dropped.", quotes=list_of),
-        wrong("ids instead of words", RIGHT.but(FOUND, "others[:k]"), NEAREST,
+        mistake("ids instead of words", RIGHT.but(FOUND, "others[:k]"), NEAREST,
               "You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the other way round.",
               quotes=list_of),
-        wrong("a tensor of ids", RIGHT.but(FOUND, "torch.tensor(others[:k])"), NEAREST,
+        mistake("a tensor of ids", RIGHT.but(FOUND, "torch.tensor(others[:k])"), NEAREST,
               """You returned a tensor of ids. A list of words is wanted; the vocabulary leads from words to ids, so you need it
               the other way round."""),
-        wrong("words with their similarities", RIGHT.but("[names[i] for", "[(names[i], sims[i].item()) for"), NEAREST,
+        mistake("words with their similarities", RIGHT.but("[names[i] for", "[(names[i], sims[i].item()) for"), NEAREST,
               "Pairs of a word and a number came back. Only the words are wanted."),
-        wrong("the place in the dictionary taken as the id", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
+        mistake("the place in the dictionary taken as the id", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
               """A word's place in the dictionary was taken for its id. The two agree only by luck: the id is the number
               *stored* with the word.""", quotes=list_of),
-        wrong("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
+        mistake("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
               "More words were asked for than there are, and your code stopped. Then all the others are wanted, sorted."),
-        wrong("the place in the dictionary, for the word as well", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
+        mistake("the place in the dictionary, for the word as well", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
                   "vocab[word]", "list(vocab).index(word)"), NEAREST,
               """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number *stored*
               with the word, vocab[word].""", quotes=list_of),
-        wrong("itself last when k is large", SENT_TO_THE_END, NEAREST,
+        mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
               """The word itself was sent to the end of the list, and came back from there when many words were asked for. There
               are V - 1 others."""),
-        wrong("own similarity set to 0", SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,
+        mistake("own similarity set to 0", SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,
               """The word's own similarity was set to 0, but others may be 0 or less, and then the word itself is listed before
               them. Leave it out, or make it smaller than any cosine.""", shows=listed_at_0),
-        wrong("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
+        mistake("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
               """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every
               number. A word without any direction has similarity 0."""),
-        wrong("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"), NEAREST,
+        mistake("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"), NEAREST,
               "The words were sorted by the alphabet before the first k were taken. The *similarities* are what is sorted.", quotes=list_of),
-        wrong("largest number as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=math.inf, dim=-1)"), COSINE,
+        mistake("largest number as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=math.inf, dim=-1)"), COSINE,
               "Each word was divided by its largest number. The length of a vector is the root of the sum of squares.", quotes=list_of),
-        wrong("sum of absolute values as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=1, dim=-1)"), COSINE,
+        mistake("sum of absolute values as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=1, dim=-1)"), COSINE,
               "Each word was divided by the sum of its absolute values. The length of a vector is the root of the sum of *squares*.",
               quotes=list_of),
-        wrong("mean taken away first", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
+        mistake("mean taken away first", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
               "The mean of each word's numbers was taken away first. That is a correlation; the cosine compares the arrows as they are.",
               quotes=list_of),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
                  "After one search every word has length 1, and the embeddings are lost."),
-        wrong("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,
+        mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,
               """You left out every word whose vector equals the word's own. Another word may have the very same vector, and
               then nobody is nearer: leave out the word by its name or its id."""),
-        wrong("everything in the same direction left out", RIGHT.but("i != own", "sims[i] < 0.9999"), NEAREST,
+        mistake("everything in the same direction left out", RIGHT.but("i != own", "sims[i] < 0.9999"), NEAREST,
               """You left out every word with a cosine of 1. Another word may point the same way, and then nobody is nearer:
               leave out the word by its name or its id."""),
-        wrong("the caller's vocabulary changed", RIGHT.but("vocab[word]", "vocab.pop(word)"), NEAREST,
+        mistake("the caller's vocabulary changed", RIGHT.but("vocab[word]", "vocab.pop(word)"), NEAREST,
               "Your function took the word out of the caller's vocabulary (del, pop). The next search would not find it."),
     ),
-    right=(
-        right("argsort", RIGHT.but("descending=True, stable=True", "descending=True")),
-        right("topk", """
+    correct=(
+        correct("argsort", RIGHT.but("descending=True, stable=True", "descending=True")),
+        correct("topk", """
             def nearest(w, vocabulary, table, count):
                 i = vocabulary[w]
                 sims = F.cosine_similarity(table, table[i][None], dim=-1)
@@ -193,21 +193,21 @@ EXERCISE = Exercise(
                 words = sorted(vocabulary, key=vocabulary.get)
                 return [words[j] for j in best]
         """),
-        right("sorted words", """
+        correct("sorted words", """
             def nearest(word, vocab, W, k):
                 def likeness(other):
                     a, b = W[vocab[word]], W[vocab[other]]
                     return (torch.dot(a, b) / (a.norm() * b.norm() + 1e-12)).item()
                 return sorted((w for w in vocab if w != word), key=likeness, reverse=True)[:k]
         """),
-        right("heap", """
+        correct("heap", """
             def nearest(word, vocab, W, k):
                 import heapq
                 sims = F.normalize(W, dim=1) @ F.normalize(W[vocab[word]], dim=0)
                 others = [w for w in vocab if w != word]
                 return tuple(heapq.nlargest(k, others, key=lambda w: sims[vocab[w]]))
         """),
-        right("best one, again and again", """
+        correct("best one, again and again", """
             def nearest(word, vocab, W, k):
                 left = {w: i for w, i in vocab.items() if w != word}
                 found = []
@@ -217,14 +217,14 @@ EXERCISE = Exercise(
                     del left[best]
                 return found
         """),
-        right("only the others' lengths matter", """
+        correct("only the others' lengths matter", """
             def nearest(word, vocab, W, k):
                 keep = [(w, i) for w, i in vocab.items() if w != word]
                 V = W[[i for _, i in keep]]
                 s = V @ W[vocab[word]] / V.norm(dim=-1).clamp(min=1e-9)
                 return [keep[j][0] for j in s.sort(descending=True).indices[:k]]
         """),
-        right("angles, smallest first", """
+        correct("angles, smallest first", """
             def nearest(word, vocab, W, k):
                 D = F.normalize(W.double(), dim=-1)
                 angles = torch.acos((D @ D[vocab[word]]).clamp(-1, 1))

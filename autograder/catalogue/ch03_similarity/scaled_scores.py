@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from autograder.catalogue.scores import wrong_scores
@@ -56,133 +56,133 @@ EXERCISE = Exercise(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),
         visible("4 queries, 6 keys, d = 5", inputs, 4, 6, 5),
         *usual_probes(inputs, other=(5, 7, 10), smallest=(1, 3, 1), common=(4, 7, 6), precise=far_away),
-        hidden("d = 64", inputs, 9, 11, 64, says="the root of d"),
-        hidden("a zero query, and large numbers", zero_and_large, says="any numbers", atol=ROUNDED),
+        hidden("d = 64", inputs, 9, 11, 64, announced_by="the root of d"),
+        hidden("a zero query, and large numbers", zero_and_large, announced_by="any numbers", atol=ROUNDED),
     ),
-    wrong=(
-        wrong("not scaled", RIGHT.without(DIVISION), ROOT,
+    mistakes=(
+        mistake("not scaled", RIGHT.without(DIVISION), ROOT,
               """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the right number it is
               about 1, for every d.""", quotes=last_row),
-        wrong("divided by d", RIGHT.but("** 0.5", ""), ROOT,
+        mistake("divided by d", RIGHT.but("** 0.5", ""), ROOT,
               """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them will look
               alike. Dot products grow like the *root* of d, not like d.""", quotes=last_row),
-        wrong("divided by the square of d", RIGHT.but("** 0.5", "** 2"), ROOT,
+        mistake("divided by the square of d", RIGHT.but("** 0.5", "** 2"), ROOT,
               """Your scores nearly vanish: they were divided by d times d. There is a lecture slide that says 'square'; it
               means the square *root*.""", quotes=last_row),
-        wrong("divided by the two lengths", RIGHT.without(DIVISION).but(
+        mistake("divided by the two lengths", RIGHT.without(DIVISION).but(
                   "Q @ K.T", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).T"), COSINE,
               """That is cosine: each pair was divided by its own two lengths. Here one number divides all scores alike, so a
               longer vector still scores more.""", quotes=last_row),
-        wrong("divided by the query's length", RIGHT.without(DIVISION).but("Q @", "F.normalize(Q, dim=-1) @"), ROOT,
+        mistake("divided by the query's length", RIGHT.without(DIVISION).but("Q @", "F.normalize(Q, dim=-1) @"), ROOT,
               """Each row was divided by the length of its query. 'Length of the embedding' here means how *many* numbers it
               has, not how long the arrow is.""", quotes=last_row),
-        wrong("divided by the key's length", RIGHT.without(DIVISION).but("@ K", "@ F.normalize(K, dim=-1)"), ROOT,
+        mistake("divided by the key's length", RIGHT.without(DIVISION).but("@ K", "@ F.normalize(K, dim=-1)"), ROOT,
               """Each column was divided by the length of its key. 'Length of the embedding' here means how *many* numbers it
               has, not how long the arrow is.""", quotes=last_row),
-        wrong("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[0]"), ROOT,
+        mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[0]"), ROOT,
               """The scores were divided by the root of the number of *keys*, so they change when a word is added to the
               sentence. A dot product grows with the width d of the vectors.""", quotes=last_row),
-        wrong("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), ROOT,
+        mistake("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), ROOT,
               """The scores were divided by the root of the number of *queries*: shape[0] counts vectors. What makes dot
               products large is how many numbers each vector has.""", quotes=last_row),
-        wrong("divided by the root of two", RIGHT.but("Q.shape[-1]", "2"), ROOT,
+        mistake("divided by the root of two", RIGHT.but("Q.shape[-1]", "2"), ROOT,
               """The table of the four words is right, since d is 2 there. With another width the divisor must be another
               number."""),
-        wrong("divided by eight", RIGHT.but(ROOT_OF_D, "8"), ROOT,
+        mistake("divided by eight", RIGHT.but(ROOT_OF_D, "8"), ROOT,
               """8 is the root of 64, the width in the paper. Another width has another root; take d from the vectors you are
               given.""", quotes=last_row),
-        wrong("divided by half of d", RIGHT.but(ROOT_OF_D, "(Q.shape[-1] ** 1 / 2)"), ROOT,
+        mistake("divided by half of d", RIGHT.but(ROOT_OF_D, "(Q.shape[-1] ** 1 / 2)"), ROOT,
               """The scores were divided by d/2. Python takes powers before it divides, so d ** 1/2 is (d ** 1)/2. Brackets
               help, or math.sqrt.""", quotes=last_row),
-        wrong("divided by the size of the whole table", RIGHT.but(ROOT_OF_D, "Q.norm()"), ROOT,
+        mistake("divided by the size of the whole table", RIGHT.but(ROOT_OF_D, "Q.norm()"), ROOT,
               """The scores were divided by the norm of all of Q. Then they change when a query is added. The divisor is known
               beforehand, from d alone.""", quotes=last_row),
-        wrong("multiplied by the root of d", RIGHT.but("scores / Q", "scores * Q"), ROOT,
+        mistake("multiplied by the root of d", RIGHT.but("scores / Q", "scores * Q"), ROOT,
               "The scores were multiplied by the root of d. They are too large already; divide.", quotes=last_row),
-        wrong("rounded down", RIGHT.but("scores / Q", "scores // Q"), ROOT,
+        mistake("rounded down", RIGHT.but("scores / Q", "scores // Q"), ROOT,
               "Your scores are whole numbers: // rounds down. A plain division is wanted.", quotes=last_row),
-        wrong("divided by the measured spread", RIGHT.but(ROOT_OF_D, "scores.std()"), ROOT,
+        mistake("divided by the measured spread", RIGHT.but(ROOT_OF_D, "scores.std()"), ROOT,
               """The scores were divided by their own standard deviation. Then a pair's score depends on all the other pairs.
               The divisor is known beforehand, from d alone.""", quotes=last_row),
-        wrong("divided by the largest", RIGHT.but(ROOT_OF_D, "scores.max()"), ROOT,
+        mistake("divided by the largest", RIGHT.but(ROOT_OF_D, "scores.max()"), ROOT,
               """The scores were divided by the largest of them. Then a pair's score depends on all the other pairs. The divisor
               is known beforehand, from d alone.""", quotes=last_row),
-        wrong("softmax already", RIGHT.but("return scores", "return torch.softmax(scores, dim=-1)"), TABLE,
+        mistake("softmax already", RIGHT.but("return scores", "return torch.softmax(scores, dim=-1)"), TABLE,
               "Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter 04.",
               quotes=last_row),
-        wrong("keys ask, queries answer", RIGHT.but("Q @ K.T", "K @ Q.T"), TABLE,
+        mistake("keys ask, queries answer", RIGHT.but("Q @ K.T", "K @ Q.T"), TABLE,
               """Rows and columns are exchanged: one row for each query, one column for each key. With the four words you cannot
               see it, because there Q = K."""),
-        wrong("K reshaped instead of transposed", RIGHT.but("K.T", "K.reshape(K.shape[1], K.shape[0])"), TABLE,
+        mistake("K reshaped instead of transposed", RIGHT.but("K.T", "K.reshape(K.shape[1], K.shape[0])"), TABLE,
               """The shape is right and the pairs are wrong: reshape and view re-cut the same strip of numbers, so a column is
               no longer one word's vector. Turn the table around instead.""", quotes=last_row),
-        wrong("K not transposed", RIGHT.but("K.T", "K"), TABLE,
+        mistake("K not transposed", RIGHT.but("K.T", "K"), TABLE,
               """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys must
               stand as columns."""),
-        wrong("Q transposed instead of K", RIGHT.but("Q @ K.T", "Q.T @ K"), TABLE,
+        mistake("Q transposed instead of K", RIGHT.but("Q @ K.T", "Q.T @ K"), TABLE,
               """Q was turned around instead of K, so features met features: the sum ran over the words. It should run over the
               d numbers of a vector."""),
-        wrong("row by row", RIGHT.but("Q @ K.T", "(Q * K).sum(dim=-1)"), TABLE,
+        mistake("row by row", RIGHT.but("Q @ K.T", "(Q * K).sum(dim=-1)"), TABLE,
               "Row i of Q met row i of K only. Every query meets every key: the result is a table."),
-        wrong("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
+        mistake("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
               """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
               product, of one query with one key."""),
         in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
                  "(When K is the same tensor, it even changes under your hands.)"),
-        wrong("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
+        mistake("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
               """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The
               root is d to the power of one half, with brackets or as 0.5."""),
-        wrong("divided by the root of all numbers in Q", RIGHT.but("Q.shape[-1]", "Q.numel()"), ROOT,
+        mistake("divided by the root of all numbers in Q", RIGHT.but("Q.shape[-1]", "Q.numel()"), ROOT,
               """You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts is d,
               how many numbers *one* vector has."""),
-        wrong("as many keys as queries", RIGHT.but("scores = Q @ K.T", """
+        mistake("as many keys as queries", RIGHT.but("scores = Q @ K.T", """
                   T = Q.shape[0]
                   scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])"""), ROOT,
               """Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns belong to
               K."""),
         *wrong_scores(RIGHT, DIVISION, ROOT, quotes=last_row),
-        wrong("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
+        mistake("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
               """The root was taken of the scores, where they should be divided by the root of d. A negative score has no root: NaN
               comes back.""", quotes=last_row),
-        wrong("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
+        mistake("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
               """Each score was divided by a root of its own size. One number divides all scores alike: the root of d, which is known
               before any score is.""", quotes=last_row),
-        wrong("squared distance instead of dot product", RIGHT.but("Q @ K.T", "-torch.cdist(Q, K) ** 2"), MANY,
+        mistake("squared distance instead of dot product", RIGHT.but("Q @ K.T", "-torch.cdist(Q, K) ** 2"), MANY,
               """Your scores are 0 for equal vectors and below for all others: squared distances. A score is a dot product: multiply
               place by place, then add.""", quotes=last_row),
-        wrong("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
+        mistake("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
               """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot product: multiply
               place by place, then add.""", quotes=last_row),
-        wrong("largest score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
+        mistake("largest score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
               """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax; the scores
               themselves are wanted.""", quotes=last_row),
-        wrong("mean score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
+        mistake("mean score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
               "The mean of each row was taken away. A score depends on one query and one key alone.", quotes=last_row),
-        wrong("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
+        mistake("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
               """The scores were divided by the *fourth* root of d: a root was taken once too often, or one side alone was scaled by its
               share.""", quotes=last_row),
-        wrong("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
+        mistake("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
               "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
         *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
     ),
-    right=(
-        right("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),
-        right("Q scaled first", formula("scaled_scores(Q, K)", "(Q * Q.size(-1) ** -0.5) @ K.mT")),
-        right("half on each side", """
+    correct=(
+        correct("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),
+        correct("Q scaled first", formula("scaled_scores(Q, K)", "(Q * Q.size(-1) ** -0.5) @ K.mT")),
+        correct("half on each side", """
             def scaled_scores(Q, K):
                 s = K.shape[1] ** -0.25
                 return torch.mm(Q * s, (K * s).t())
         """),
-        right("einsum", RIGHT.but("Q @ K.T", 'torch.einsum("qd,kd->qk", Q, K)')),
-        right("loops", """
+        correct("einsum", RIGHT.but("Q @ K.T", 'torch.einsum("qd,kd->qk", Q, K)')),
+        correct("loops", """
             def scaled_scores(Q, K):
                 d = len(Q[0])
                 return torch.stack([torch.stack([torch.dot(q, k) / d ** 0.5 for k in K]) for q in Q])
         """),
-        right("spread and sum", formula("scaled_scores(Q, K)",
+        correct("spread and sum", formula("scaled_scores(Q, K)",
             "(Q[:, None] * K[None]).sum(-1).div(Q.new_tensor(Q.shape[-1]).sqrt())")),
-        right("F.linear", RIGHT.but("Q @ K.T", "F.linear(Q, K)")),
-        right("double inside", """
+        correct("F.linear", RIGHT.but("Q @ K.T", "F.linear(Q, K)")),
+        correct("double inside", """
             def scaled_scores(Q, K):
                 s = torch.inner(Q.double(), K.double())
                 return (s / math.sqrt(Q.shape[1])).to(Q.dtype)

@@ -4,7 +4,7 @@ import torch
 
 from autograder.catalogue.ch03_similarity.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
 from transformer_ref.model import similarity
@@ -54,120 +54,120 @@ EXERCISE = Exercise(
     # kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8 for
     # d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
     probes=(
-        visible("64 numbers", seeded, 64, seed=3, also="generator", rtol=0.09),
-        visible("2 numbers", seeded, 2, seed=4, also="state", rtol=0.12),
-        hidden("3 numbers", between, 3, 4, rtol=0.12, says="how many standard normal numbers"),
-        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09, says="how many standard normal numbers"),
-        hidden("one number", between, 1, 2, rtol=0.15, says="how many standard normal numbers"),
+        visible("64 numbers", seeded, 64, seed=3, checks="generator", rtol=0.09),
+        visible("2 numbers", seeded, 2, seed=4, checks="state", rtol=0.12),
+        hidden("3 numbers", between, 3, 4, rtol=0.12, announced_by="how many standard normal numbers"),
+        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09, announced_by="how many standard normal numbers"),
+        hidden("one number", between, 1, 2, rtol=0.15, announced_by="how many standard normal numbers"),
         # One query for all pairs comes as near by chance to what is right, in one of six draws; so three are made.
-        hidden("2 other numbers", between, 2, 3, rtol=0.12, says="how many standard normal numbers"),
-        hidden("one number, drawn by another generator", between, 1, 2, rtol=0.15, says="how many standard normal numbers"),
-        second_call(between, 10, 11, also="generator", rtol=0.09,
-                    name="a second call draws from the generator it was given", says="Draw every random number"),
-        hidden("the global random state stays as it is", between, 15, 25, also="state", rtol=0.09, says="nobody else's"),
+        hidden("2 other numbers", between, 2, 3, rtol=0.12, announced_by="how many standard normal numbers"),
+        hidden("one number, drawn by another generator", between, 1, 2, rtol=0.15, announced_by="how many standard normal numbers"),
+        second_call(between, 10, 11, checks="generator", rtol=0.09,
+                    name="a second call draws from the generator it was given", announced_by="Draw every random number"),
+        hidden("the global random state stays as it is", between, 15, 25, checks="state", rtol=0.09, announced_by="nobody else's"),
     ),
     omits={"a batch of one": "one pair has no standard deviation",
            "a length of one": "numbers, no tensors: a vector of one number is asked",
            "precision": "a measured spread is uncertain by percents", "falsy values": "d is at least 1, n at least 2",
            "repeated items": "the numbers are drawn by the answer"},
-    wrong=(
-        wrong("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
+    mistakes=(
+        mistake("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
               """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums were
               divided by the root of d. The plain dot product is to be measured, to see how it grows.""", quotes=yours),
-        wrong("variance", RIGHT.but("products.std", "products.var"), MEASURE,
+        mistake("variance", RIGHT.but("products.std", "products.var"), MEASURE,
               "This is the variance: it grows like d. The standard deviation is its square root.", quotes=yours),
-        wrong("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
+        mistake("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
               """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the root
               twice), or the vectors were brought to length 1 first. The plain dot product is to be measured.""", quotes=yours),
-        wrong("spread of the features", RIGHT.but(".sum(dim=-1)", "").but("std()", "std(dim=-1).mean()"), MEASURE,
+        mistake("spread of the features", RIGHT.but(".sum(dim=-1)", "").but("std()", "std(dim=-1).mean()"), MEASURE,
               """The spread within a vector was measured. Multiply two vectors into one number first, their sum of products; then
               take the standard deviation over the n *pairs*.""", quotes=yours),
-        wrong("the two sizes exchanged", RIGHT.but("n, d, generator=", "d, n, generator="), MEASURE,
+        mistake("the two sizes exchanged", RIGHT.but("n, d, generator=", "d, n, generator="), MEASURE,
               """d and n are exchanged: your vectors have n numbers each, so you got the root of n. d is the length of a vector,
               n the number of pairs.""", quotes=yours),
-        wrong("uniform numbers from 0 to 1", RIGHT.but("randn", "rand"), MEASURE,
+        mistake("uniform numbers from 0 to 1", RIGHT.but("randn", "rand"), MEASURE,
               """Too small: torch.rand draws from 0 to 1, with mean 1/2 and variance 1/12. Standard normal numbers have mean 0
               and variance 1.""", quotes=yours),
-        wrong("uniform numbers from -1 to 1", RIGHT.but(NORMAL, "2 * torch.rand(2, n, d, generator=generator) - 1"), MEASURE,
+        mistake("uniform numbers from -1 to 1", RIGHT.but(NORMAL, "2 * torch.rand(2, n, d, generator=generator) - 1"), MEASURE,
               "Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers have variance 1.",
               quotes=yours),
-        wrong("a vector with itself", RIGHT.but("q * k", "q * q"), MEASURE,
+        mistake("a vector with itself", RIGHT.but("q * k", "q * q"), MEASURE,
               """Too large by the root of 2: each vector met itself, or two were added where a dot product multiplies. A query and a
               key are two *different* random vectors.""",
               quotes=yours),
-        wrong("mean size instead of standard deviation", RIGHT.but("std()", "abs().mean()"), MEASURE,
+        mistake("mean size instead of standard deviation", RIGHT.but("std()", "abs().mean()"), MEASURE,
               "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
               quotes=yours),
-        wrong("signs dropped first", RIGHT.but("std()", "abs().std()"), MEASURE,
+        mistake("signs dropped first", RIGHT.but("std()", "abs().std()"), MEASURE,
               "The signs were dropped before the spread was measured, which makes it about 0.6 of what it is.", quotes=yours),
-        wrong("standard error of the mean", RIGHT.but("products.std()", "(products.std() / n ** 0.5)"), MEASURE,
+        mistake("standard error of the mean", RIGHT.but("products.std()", "(products.std() / n ** 0.5)"), MEASURE,
               """This was divided by the root of n, which is how uncertain the *mean* of the dot products is. Their own spread
               does not shrink when you draw more of them.""", quotes=yours),
-        wrong("pairs added up", RIGHT.but("dim=-1", "dim=0"), MEASURE,
+        mistake("pairs added up", RIGHT.but("dim=-1", "dim=0"), MEASURE,
               "The sum ran over the n pairs instead of the d numbers of each, so you got about the root of n.", quotes=yours),
-        wrong("one query for all pairs", RIGHT.but("q * k", "q[0] * k"), MEASURE,
+        mistake("one query for all pairs", RIGHT.but("q * k", "q[0] * k"), MEASURE,
               """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
               the n pairs needs a query of its own.""", quotes=yours),
-        wrong("one query for all pairs, drawn first", RIGHT.but(
+        mistake("one query for all pairs, drawn first", RIGHT.but(
                   NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"), MEASURE,
               """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
               the n pairs needs a query of its own.""", quotes=yours),
-        wrong("one of the two uniform", RIGHT.but(
+        mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
               """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand is uniform,
               torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
-        wrong("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
+        mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
               "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.", quotes=yours),
-        wrong("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"), MEASURE,
+        mistake("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"), MEASURE,
               """Your number is the distance from the smallest to the largest dot product, which grows with the number of pairs. The
               standard deviation does not.""", quotes=yours),
-        wrong("the global random numbers", RIGHT.but(", generator=generator", ""), MEASURE,
+        mistake("the global random numbers", RIGHT.but(", generator=generator", ""), MEASURE,
               """The size is right, but the numbers came from torch's global random state, and the generator you were given was
               not used. Every function that draws takes it as an argument; then a run can be repeated."""),
-        wrong("generator for one of the two only", RIGHT.but(
+        mistake("generator for one of the two only", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.randn(n, d)"), MEASURE,
               "One of the two draws used the global random state. Hand the generator to both."),
-        wrong("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
+        mistake("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
               """The size is right, but nothing was drawn from the generator: a formula, or another library's random numbers.
               This exercise is the measurement that the formula is about."""),
-        wrong("a tensor instead of a number", RIGHT.but(".item()", ""), MEASURE,
+        mistake("a tensor instead of a number", RIGHT.but(".item()", ""), MEASURE,
               "A tensor without axes came back; a plain Python number is wanted. A tensor of one number can hand it over."),
-        wrong("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
+        mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
               "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
-        wrong("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
+        mistake("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
               """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
               stands: draw from it as it comes, or every call repeats the same experiment."""),
-        wrong("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
+        mistake("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
               """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the pairs, where
               positive and negative ones cancel, or the numbers were made small before they were measured.""", quotes=yours, shows=near_0),
     ),
-    right=(
-        right("two draws", """
+    correct=(
+        correct("two draws", """
             def score_std(d, n, generator):
                 a = torch.randn(n, d, generator=generator)
                 b = torch.randn(n, d, generator=generator)
                 return float((a * b).sum(1).std())
         """),
-        right("other shape, no correction", """
+        correct("other shape, no correction", """
             def score_std(d, n, rng):
                 x = torch.randn((2, d, n), generator=rng)
                 return torch.einsum("dn,dn->n", *x).std(correction=0).item()
         """),
-        right("root of the mean square", """
+        correct("root of the mean square", """
             def score_std(d, n, generator):
                 q = torch.empty(n, d).normal_(generator=generator)
                 k = torch.empty(n, d).normal_(generator=generator)
                 s = torch.bmm(q[:, None], k[:, :, None]).flatten()
                 return math.sqrt((s ** 2).mean().item())
         """),
-        right("statistics of a list", """
+        correct("statistics of a list", """
             def score_std(d, n, generator):
                 import statistics
                 q = torch.normal(0.0, 1.0, (n, d), generator=generator)
                 k = torch.normal(0.0, 1.0, (n, d), generator=generator)
                 return statistics.stdev((q * k).sum(-1).tolist())
         """),
-        right("loop over the pairs", """
+        correct("loop over the pairs", """
             def score_std(d, n, generator):
                 total = squares = 0.0
                 for q, k in torch.randn(n, 2, d, generator=generator):
@@ -175,8 +175,8 @@ EXERCISE = Exercise(
                     total, squares = total + s, squares + s * s
                 return (squares / n - (total / n) ** 2) ** 0.5
         """),
-        right("signs are enough", RIGHT.but(NORMAL, "2.0 * torch.randint(0, 2, (2, n, d), generator=generator) - 1")),
-        right("uniform of variance 1, in double", RIGHT.but(
+        correct("signs are enough", RIGHT.but(NORMAL, "2.0 * torch.randint(0, 2, (2, n, d), generator=generator) - 1")),
+        correct("uniform of variance 1, in double", RIGHT.but(
             NORMAL, "(torch.rand(2, n, d, generator=generator, dtype=torch.float64) * 2 - 1) * 3 ** 0.5"
         ).but("std()", "var().sqrt()")),
     ),

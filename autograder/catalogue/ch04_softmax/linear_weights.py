@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 
@@ -56,77 +56,77 @@ EXERCISE = Exercise(
         visible("orange and apple", Case((torch.tensor([1.0, 0.71]),)), laws=(sums_to_one("they sum to 1"),)),
         visible("orange and motorcycle", Case((torch.tensor([1.0, -1.0]),))),
         *usual_probes(positive, other=(5,), smallest=(1,), common=(4,), floats=False),
-        hidden("float64", positive, 7, dtype=torch.float64, says="(n,)"),
-        hidden("a negative score and a positive sum", one_negative, says="one of them is negative"),
-        hidden("some scores are 0, the others small", with_zeros, says="however small"),
-        hidden("all scores are 0", Case((torch.zeros(3),)), says="when the sum is 0"),
+        hidden("float64", positive, 7, dtype=torch.float64, announced_by="(n,)"),
+        hidden("a negative score and a positive sum", one_negative, announced_by="one of them is negative"),
+        hidden("some scores are 0, the others small", with_zeros, announced_by="however small"),
+        hidden("all scores are 0", Case((torch.zeros(3),)), announced_by="when the sum is 0"),
     ),
     omits={"precision": "a share has the same seven digits in either precision",
            "a batch of one": "there is one list of scores; a list of one score is asked"},
-    wrong=(
-        wrong("nothing is refused", UNCHECKED, SUM,
+    mistakes=(
+        mistake("nothing is refused", UNCHECKED, SUM,
               """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum makes shares only of scores that
               are not negative and not all 0; anything else should raise ValueError."""),
-        wrong("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
+        mistake("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
               """A sum of 0 is refused, but a negative score among positive ones passes and comes back as a negative share: is
               every score looked at? Nobody can take less than nothing of a word: refuse *any* negative score."""),
-        wrong("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
+        mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
               "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
-        wrong("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
+        mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
               """A score of 0 among positive ones is no reason to refuse: its share is 0. Only negative scores, or a sum of 0,
               are."""),
-        wrong("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
+        mistake("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
               "-1 became as attractive as +1: taking absolute values turns the opposite of an orange into an orange."),
-        wrong("signs dropped in the sum only", RIGHT.but("x.sum()", "x.abs().sum()").but(REASONS, "total == 0"), SUM,
+        mistake("signs dropped in the sum only", RIGHT.but("x.sum()", "x.abs().sum()").but(REASONS, "total == 0"), SUM,
               """The sum was taken of absolute values, so (1, -1) comes back as 0.5 and -0.5: a negative share, and a total of
               0. Refuse negative scores instead."""),
-        wrong("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
+        mistake("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
               """Negative scores were silently replaced by 0. The caller asked for shares of *these* scores and gets those of
               others, without a word. Say ValueError."""),
-        wrong("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
+        mistake("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
               """The smallest score was subtracted from all, so the least similar word always gets exactly nothing, however
               similar it is."""),
-        wrong("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,
+        mistake("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,
               """You divided by the largest score, so the largest share is 1 and there is nothing left for the others. Divide by
               the sum.""", quotes=sums),
-        wrong("divided by how many there are", RIGHT.but("/ total", "/ len(x)"), SUM,
+        mistake("divided by how many there are", RIGHT.but("/ total", "/ len(x)"), SUM,
               "You divided by the *number* of scores. Shares must sum to 1 whatever the scores are, so divide by their sum.",
               quotes=sums),
-        wrong("divided by the length of the vector", RIGHT.but("/ total", "/ x.norm()"), SUM,
+        mistake("divided by the length of the vector", RIGHT.but("/ total", "/ x.norm()"), SUM,
               "You divided by the length of the vector, so the *squares* sum to 1. Shares themselves must: divide by the sum.",
               quotes=sums),
-        wrong("something small in the denominator", RIGHT.but("/ total", "/ (total + 1e-3)"), SUM,
+        mistake("something small in the denominator", RIGHT.but("/ total", "/ (total + 1e-3)"), SUM,
               "Your shares sum to a little less than 1: something was added to the sum that they are divided by.", quotes=sums),
-        wrong("divided by the mean", RIGHT.but("/ total", "/ x.mean()"), SUM,
+        mistake("divided by the mean", RIGHT.but("/ total", "/ x.mean()"), SUM,
               "You divided by the mean of the scores, so your shares sum to how many there are. Divide by the sum.", quotes=sums),
-        wrong("softmax in place of the division", RIGHT.but("x / total", "torch.softmax(x, dim=0)"), SUM,
+        mistake("softmax in place of the division", RIGHT.but("x / total", "torch.softmax(x, dim=0)"), SUM,
               "This is softmax, which comes next. Here each score is divided by the plain sum of all."),
-        wrong("softmax already", UNCHECKED.but("x / total", "torch.softmax(x, dim=0)"), SUM,
+        mistake("softmax already", UNCHECKED.but("x / total", "torch.softmax(x, dim=0)"), SUM,
               """This is softmax, which comes next. It never refuses anything. Here try the plain division first, and see where
               it breaks."""),
-        wrong("zeros instead of an error", RIGHT.but(REFUSE, "return torch.zeros_like(x)"), SUM,
+        mistake("zeros instead of an error", RIGHT.but(REFUSE, "return torch.zeros_like(x)"), SUM,
               """Scores that have no shares come back as zeros, which look like an answer and sum to 0. An error at the place
               where it happens saves hours: raise ValueError."""),
-        wrong("None instead of an error", RIGHT.but(REFUSE, "return None"), SUM,
+        mistake("None instead of an error", RIGHT.but(REFUSE, "return None"), SUM,
               """Scores that have no shares come back as None. Whoever calls will stumble over it later, elsewhere. Raise
               ValueError here."""),
-        wrong("assert instead of ValueError", UNCHECKED.but(
+        mistake("assert instead of ValueError", UNCHECKED.but(
                   "return", "assert (x >= 0).all() and total > 0\n    return"), CONTRACT,
               """You refuse, by assert, and that raises AssertionError. It vanishes when Python runs with -O; for an input that
               the caller can get wrong, ValueError is the word."""),
-        wrong("another error than ValueError", RIGHT.but("ValueError", "ZeroDivisionError"), CONTRACT,
+        mistake("another error than ValueError", RIGHT.but("ValueError", "ZeroDivisionError"), CONTRACT,
               """You refuse the right scores with ZeroDivisionError. The contract says ValueError, so that a caller can catch
               one name for both reasons."""),
-        wrong("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
+        mistake("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
               """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain numbers, cut
               it. Then raising one score seems to leave the other shares alone."""),
         in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT, squeezed=CONTRACT),
-        wrong("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,
+        mistake("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,
               "Small scores were refused, and their shares are as good as those of large ones. Only a sum of exactly 0 has none."),
     ),
-    right=(
-        right("two checks", """
+    correct=(
+        correct("two checks", """
             def linear_weights(scores):
                 if (scores < 0).any():
                     raise ValueError('negative')
@@ -134,14 +134,14 @@ EXERCISE = Exercise(
                     raise ValueError('no total')
                 return scores / scores.sum()
         """),
-        right("one check", """
+        correct("one check", """
             def linear_weights(x):
                 total = x.sum()
                 if x.min() < 0 or total <= 0:
                     raise ValueError(f'x: expected shares, got {x}')
                 return x.div(total)
         """),
-        right("loops", """
+        correct("loops", """
             def linear_weights(x):
                 total = 0
                 for score in x:
@@ -152,20 +152,20 @@ EXERCISE = Exercise(
                     raise ValueError("all scores are zero")
                 return torch.stack([score / total for score in x])
         """),
-        right("checked afterwards", """
+        correct("checked afterwards", """
             def linear_weights(x):
                 w = x / x.sum()
                 if not torch.isfinite(w).all() or x.lt(0).any():
                     raise ValueError('no shares')
                 return w
         """),
-        right("normalize", """
+        correct("normalize", """
             def linear_weights(x):
                 if torch.any(x < 0) or not torch.any(x > 0):
                     raise ValueError
                 return F.normalize(x, p=1, dim=0)
         """),
-        right("double inside", """
+        correct("double inside", """
             def linear_weights(x):
                 y = x.double()
                 if bool((y < 0).sum()) or float(y.sum()) == 0.0:

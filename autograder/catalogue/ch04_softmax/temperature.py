@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
 
@@ -74,102 +74,102 @@ EXERCISE = Exercise(
         visible("tau = 0", Case((THINGS, 0))),
         visible("tau = -1", Case((THINGS, -1.0))),
         *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6), precise=far_away),
-        hidden("tau = 0 for every row of a batch", near_ties, says="each row's largest score"),
-        hidden("tau = 0.01", bitter_cold, rtol=1e-3, says="0 or more"),  # scores of 600 in float32
-        hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, says="0 or more"),
-        hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, says="tau = 0 gives"),
+        hidden("tau = 0 for every row of a batch", near_ties, announced_by="each row's largest score"),
+        hidden("tau = 0.01", bitter_cold, rtol=1e-3, announced_by="0 or more"),  # scores of 600 in float32
+        hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, announced_by="0 or more"),
+        hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, announced_by="tau = 0 gives"),
     ),
-    wrong=(
-        wrong("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
+    mistakes=(
+        mistake("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
               """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. (That number is called
               beta, one over tau.)""", quotes=first_row),
-        wrong("multiplied by tau, nothing special", UNCHECKED.but("x / tau", "x * tau"), TEMPERATURE,
+        mistake("multiplied by tau, nothing special", UNCHECKED.but("x / tau", "x * tau"), TEMPERATURE,
               """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
               shares come out equal, where the coldest of all should give everything to the largest.""", quotes=first_row),
-        wrong("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
+        mistake("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
               """At tau = 0 a score divided by 0 is infinite or NaN, and so are the shares. As tau falls toward 0 the largest
               score takes everything; define tau = 0 as that limit."""),
-        wrong("tau = 0 and negative tau not thought of", UNCHECKED, TEMPERATURE,
+        mistake("tau = 0 and negative tau not thought of", UNCHECKED, TEMPERATURE,
               """At tau = 0 a score divided by 0 is infinite or NaN; define it as the limit, where the largest score takes
               everything. And a negative tau, which would prefer the *worst* score, should raise ValueError."""),
-        wrong("division by zero in Python", DIVIDED_BY_0.but("x / tau", "x * (1 / tau)"), TEMPERATURE,
+        mistake("division by zero in Python", DIVIDED_BY_0.but("x / tau", "x * (1 / tau)"), TEMPERATURE,
               """1 / tau stops with ZeroDivisionError at tau = 0. Define tau = 0 as the limit, where the largest score takes
               everything."""),
-        wrong("tau = 0 refused", DIVIDED_BY_0.but("tau < 0", "tau <= 0"), TEMPERATURE,
+        mistake("tau = 0 refused", DIVIDED_BY_0.but("tau < 0", "tau <= 0"), TEMPERATURE,
               """tau = 0 is refused. It has a meaning, though: as tau falls toward 0 the largest score takes everything, and
               greedy decoding in chapter 11 is just that."""),
-        wrong("negative tau accepted", ANY_SIGN, TEMPERATURE,
+        mistake("negative tau accepted", ANY_SIGN, TEMPERATURE,
               """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
               ValueError."""),
-        wrong("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
+        mistake("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
               """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
               ValueError."""),
-        wrong("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
+        mistake("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
               "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
-        wrong("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
+        mistake("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
               "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
-        wrong("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
+        mistake("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
               "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
-        wrong("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
+        mistake("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
               """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
               tau divides.""", quotes=sums),
-        wrong("power without a new sum", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"), TEMPERATURE,
+        mistake("power without a new sum", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"), TEMPERATURE,
               """Raising the shares to the power 1 / tau is one way to do it, but afterwards they no longer sum to 1: divide by
               their new sum.""", quotes=sums),
-        wrong("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
+        mistake("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
               "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it away, changes nothing.)", quotes=first_row),
-        wrong("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
+        mistake("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
               "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
-        wrong("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
+        mistake("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
               "The scores were divided by the root of tau. The root belongs to d_k, in chapter 05; tau itself divides them.",
               quotes=first_row),
-        wrong("a little something added to tau", DIVIDED_BY_0.but("x / tau", "x / (tau + 1e-3)"), TEMPERATURE,
+        mistake("a little something added to tau", DIVIDED_BY_0.but("x / tau", "x / (tau + 1e-3)"), TEMPERATURE,
               """A small number was added to tau to keep it from being 0. It changes all cold shares too: at tau = 0.01 it is a
               tenth of tau."""),
-        wrong("softmax along the first axis", RIGHT.but("tau, dim=-1", "tau, dim=0"), WHICH_AXIS,
+        mistake("softmax along the first axis", RIGHT.but("tau, dim=-1", "tau, dim=0"), WHICH_AXIS,
               "The first axis shared out 1. Each *row* has its own: the last axis.", quotes=sums),
-        wrong("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"), WHICH_AXIS,
+        mistake("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"), WHICH_AXIS,
               """At tau = 0 only the row that holds the largest score of the whole tensor got its 1. Every row has a largest
               score of its own."""),
-        wrong("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"), TEMPERATURE,
+        mistake("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"), TEMPERATURE,
               """At tau = 0 the *position* of the largest score came back. Shares are wanted there too: 1 at that position, 0
               elsewhere."""),
-        wrong("whole numbers at tau = 0", RIGHT.but(".to(x.dtype)", ""), CONTRACT,
+        mistake("whole numbers at tau = 0", RIGHT.but(".to(x.dtype)", ""), CONTRACT,
               """At tau = 0 the shares are right, but integers. The result keeps the dtype of the input, or the next product
               fails."""),
-        wrong("equal shares at tau = 0", RIGHT.but(COLDEST, "return torch.full_like(x, 1 / x.shape[-1])"), TEMPERATURE,
+        mistake("equal shares at tau = 0", RIGHT.but(COLDEST, "return torch.full_like(x, 1 / x.shape[-1])"), TEMPERATURE,
               """At tau = 0 all shares came back equal. That is the other end, an infinite tau: hot melts differences, cold
               freezes the winner."""),
-        wrong("tau = 0 taken for no temperature", DIVIDED_BY_0.but("x / tau", "x / tau if tau else x"), TEMPERATURE,
+        mistake("tau = 0 taken for no temperature", DIVIDED_BY_0.but("x / tau", "x / tau if tau else x"), TEMPERATURE,
               """At tau = 0 the plain softmax came back, as if 0 meant "no temperature". That would be tau = 1; 0 is the coldest
               of all."""),
-        wrong("the smallest at tau = 0", RIGHT.but("argmax", "argmin"), TEMPERATURE,
+        mistake("the smallest at tau = 0", RIGHT.but("argmax", "argmin"), TEMPERATURE,
               "At tau = 0 the *smallest* score took everything. Cold freezes the largest."),
-        wrong("exponential without care", RIGHT.but("return torch.softmax(x / tau, dim=-1)", """
+        mistake("exponential without care", RIGHT.but("return torch.softmax(x / tau, dim=-1)", """
                   powers = torch.exp(x / tau)
                   return powers / powers.sum(dim=-1, keepdim=True)"""), STABLE,
               """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away before
               the exponential."""),
         in_place("x", RIGHT.but("return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT),
-        wrong("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
+        mistake("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
               "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),
-        wrong("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,
+        mistake("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,
               """Axis 1 is the last one only when there are two. A single row has no axis 1, and in a deeper batch it counts
               something else. Count from the end."""),
-        wrong("whole rows set to 1 at tau = 0", RIGHT.but(COLDEST, """
+        mistake("whole rows set to 1 at tau = 0", RIGHT.but(COLDEST, """
                   shares = torch.zeros_like(x)
                   shares[x.argmax(dim=-1)] = 1
                   return shares"""), TEMPERATURE,
               """At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the last
               axis, inside its own row."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
-        wrong("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
+        mistake("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
               """A small tau was raised to a limit, or something was added to it. So cold shares, and those of tau = 0, are not as
               cold as they should be: where two scores lie close together, both get something.""", shows=not_cold_enough),
     ),
-    right=(
-        right("divide, then softmax", RIGHT),
-        right("power and a new sum", """
+    correct=(
+        correct("divide, then softmax", RIGHT),
+        correct("power and a new sum", """
             def temperature(scores, t):
                 if t < 0:
                     raise ValueError("t must not be negative")
@@ -180,7 +180,7 @@ EXERCISE = Exercise(
                 p = torch.exp(logs - logs.amax(-1, keepdim=True))
                 return p / p.sum(-1, keepdim=True)
         """),
-        right("zeros and scatter", """
+        correct("zeros and scatter", """
             def temperature(x, tau):
                 if tau < 0:
                     raise ValueError
@@ -188,7 +188,7 @@ EXERCISE = Exercise(
                     return F.softmax(x.div(tau), -1)
                 return torch.zeros_like(x).scatter_(-1, x.argmax(-1, keepdim=True), 1.0)
         """),
-        right("maximum first", """
+        correct("maximum first", """
             def temperature(x, tau):
                 if not tau >= 0:
                     raise ValueError(tau)
@@ -196,8 +196,8 @@ EXERCISE = Exercise(
                 e = torch.exp(z / tau) if tau else (z == 0).to(x.dtype)
                 return e / e.sum(-1, keepdim=True)
         """),
-        right("a tau close to zero", DIVIDED_BY_0.but("x / tau", "x / max(tau, 1e-12)")),
-        right("rows one by one", """
+        correct("a tau close to zero", DIVIDED_BY_0.but("x / tau", "x / max(tau, 1e-12)")),
+        correct("rows one by one", """
             def temperature(x, tau):
                 if tau < 0:
                     raise ValueError("negative temperature")
@@ -211,8 +211,8 @@ EXERCISE = Exercise(
                         out.append(((r - r.max()) / tau).exp() / ((r - r.max()) / tau).exp().sum())
                 return torch.stack(out).reshape(x.shape)
         """),
-        right("double inside", RIGHT.but("x / tau, dim=-1)", "x.double() * (1 / tau), dim=-1).to(x.dtype)")),
-        right("an error of its own kind", "class Negative(ValueError):\n    pass\n\n\n" + RIGHT.but("ValueError", "Negative")),
+        correct("double inside", RIGHT.but("x / tau, dim=-1)", "x.double() * (1 / tau), dim=-1).to(x.dtype)")),
+        correct("an error of its own kind", "class Negative(ValueError):\n    pass\n\n\n" + RIGHT.but("ValueError", "Negative")),
     ),
     hints=(
         "which way does a large tau push the shares: together or apart? And what is left when tau reaches 0?",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import attention
@@ -58,96 +58,96 @@ EXERCISE = Exercise(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
         *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
-        hidden("equal values come back", equal_values, says="each times its share"),
-        hidden("a share of 1 copies a value", one_hot, says="each times its share"),
+        hidden("equal values come back", equal_values, announced_by="each times its share"),
+        hidden("a share of 1 copies a value", one_hot, announced_by="each times its share"),
     ),
-    wrong=(
-        wrong("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,
+    mistakes=(
+        mistake("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,
               """The values stand on the left of the weights. A row of weights has one number for each *word*; it must meet the
               word axis of V."""),
-        wrong("weights transposed", RIGHT.but("W @", "W.transpose(-2, -1) @"), MIX,
+        mistake("weights transposed", RIGHT.but("W @", "W.transpose(-2, -1) @"), MIX,
               "Output 0 was mixed with the weights of *column* 0. Row i of the weights belongs to query i.", quotes=row_0),
-        wrong("both transposed", RIGHT.but("W @ V", "V.transpose(-2, -1) @ W.transpose(-2, -1)"), SHAPES,
+        mistake("both transposed", RIGHT.but("W @ V", "V.transpose(-2, -1) @ W.transpose(-2, -1)"), SHAPES,
               """The numbers are right and lie on their side: the result should have one row for each query and one column for
               each feature.""", quotes=sizes),
-        wrong("normalized again", RIGHT.but("W @ V", "W @ V / W.shape[-1]"), MIX,
+        mistake("normalized again", RIGHT.but("W @ V", "W @ V / W.shape[-1]"), MIX,
               """The mixture was divided once more by the number of words. The weights of a row already sum to 1, so a mixture
               of equal values must give back that value.""", quotes=row_0),
-        wrong("softmax a second time", RIGHT.but("W @", "torch.softmax(W, dim=-1) @"), MIX,
+        mistake("softmax a second time", RIGHT.but("W @", "torch.softmax(W, dim=-1) @"), MIX,
               """The weights went through a softmax again, which makes them nearly equal. They are shares already: use them as
               they come.""", quotes=row_0),
-        wrong("rescaled so that columns sum to 1", RIGHT.but("W @", "(W / W.sum(dim=-2, keepdim=True)) @"), WHICH_AXIS,
+        mistake("rescaled so that columns sum to 1", RIGHT.but("W @", "(W / W.sum(dim=-2, keepdim=True)) @"), WHICH_AXIS,
               "The weights were made to sum to 1 down the *columns*. They come as shares along the rows and need nothing more.",
               quotes=row_0),
-        wrong("plain mean of the values", RIGHT.but("W @ V", "V.mean(dim=-2, keepdim=True).expand(-1, W.shape[-2], -1)"), MIX,
+        mistake("plain mean of the values", RIGHT.but("W @ V", "V.mean(dim=-2, keepdim=True).expand(-1, W.shape[-2], -1)"), MIX,
               """Every query got the plain mean of the values, so the weights play no part. The shares decide how much of each
               value enters."""),
-        wrong("only the strongest word", RIGHT.but("mixed = W @ V", """
+        mistake("only the strongest word", RIGHT.but("mixed = W @ V", """
                   best = W.argmax(dim=-1)
                   mixed = torch.gather(V, 1, best[..., None].expand(-1, -1, V.shape[-1]))"""), MIX,
               """Each query copied the value of its strongest word. Attention mixes *all* values in the given shares; picking
               one cannot be learned by gradients."""),
-        wrong("summed over the features", RIGHT.but("W @ V", "W * V.sum(dim=-1)[..., None, :]"), MIX,
+        mistake("summed over the features", RIGHT.but("W @ V", "W * V.sum(dim=-1)[..., None, :]"), MIX,
               """The features of each value were added up, leaving one number per word. Sum over the *words*, and keep the
               features apart."""),
-        wrong("summed over the queries", RIGHT.but("W @ V", "torch.einsum('bqk,bkd->bkd', W, V)"), MIX,
+        mistake("summed over the queries", RIGHT.but("W @ V", "torch.einsum('bqk,bkd->bkd', W, V)"), MIX,
               "The shares were summed over the queries, giving one row for each key. Each query keeps its own mixture."),
-        wrong("elementwise product", RIGHT.but("W @ V", "W * V"), MIX,
+        mistake("elementwise product", RIGHT.but("W @ V", "W * V"), MIX,
               "Weights and values were multiplied cell by cell. Every output is a *sum over the words* of share times value."),
-        wrong("first sentence only", RIGHT.but("W @ V", "W[0] @ V[0]"), SHAPES,
+        mistake("first sentence only", RIGHT.but("W @ V", "W[0] @ V[0]"), SHAPES,
               "The batch axis is gone: only the first sentence was mixed.", quotes=sizes),
-        wrong("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
+        mistake("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
               "Sentence 1 was mixed from the values of sentence 0. Each sentence of the batch has its own."),
-        wrong("values added back", RIGHT.but("W @ V", "W @ V + V"), MIX,
+        mistake("values added back", RIGHT.but("W @ V", "W @ V + V"), MIX,
               """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside of
               attention."""),
-        wrong("only the last word", RIGHT.but("mixed = W @ V", """
+        mistake("only the last word", RIGHT.but("mixed = W @ V", """
                   for k in range(V.shape[1]):
                       mixed = W[:, :, k, None] * V[:, None, k]"""), MIX,
               "Only the last word's share arrived: each turn of the loop wrote over the one before. Add up instead."),
-        wrong("the first word left out", RIGHT.but("W @ V", "W[..., 1:] @ V[:, 1:]"), MIX,
+        mistake("the first word left out", RIGHT.but("W @ V", "W[..., 1:] @ V[:, 1:]"), MIX,
               "The first word never entered the mixture: the sum runs over all words, from 0."),
-        wrong("the last word left out", RIGHT.but("W @ V", "W[..., :-1] @ V[:, :-1]"), MIX,
+        mistake("the last word left out", RIGHT.but("W @ V", "W[..., :-1] @ V[:, :-1]"), MIX,
               "The last word never entered the mixture: the sum runs over all Tk words."),
-        wrong("small weights left out", RIGHT.but("W @", "(W * (W >= 0.1)) @"), MIX,
+        mistake("small weights left out", RIGHT.but("W @", "(W * (W >= 0.1)) @"), MIX,
               "Small weights were set to 0, so the shares no longer sum to 1. Every word enters with its share, however small."),
-        wrong("values of all sentences added up", RIGHT.but("@ V", "@ V.sum(dim=0)"), SHAPES,
+        mistake("values of all sentences added up", RIGHT.but("@ V", "@ V.sum(dim=0)"), SHAPES,
               "The values of all sentences of the batch were added up before they were mixed. Each sentence mixes its own."),
-        wrong("weights of all sentences averaged", RIGHT.but("W @", "W.mean(dim=0) @"), SHAPES,
+        mistake("weights of all sentences averaged", RIGHT.but("W @", "W.mean(dim=0) @"), SHAPES,
               "One table of weights, the mean over the batch, was used for all sentences. Each sentence has its own."),
-        wrong("weights squared", RIGHT.but("W @", "W ** 2 @"), MIX,
+        mistake("weights squared", RIGHT.but("W @", "W ** 2 @"), MIX,
               "The weights were squared, so they no longer sum to 1. They are shares already: use them as they come.", quotes=row_0),
-        wrong("the largest part alone", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).amax(dim=2)"), MIX,
+        mistake("the largest part alone", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).amax(dim=2)"), MIX,
               "Of the parts that the words contribute, the largest came back. They are *added*.", quotes=row_0),
-        wrong("parts averaged", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).mean(dim=1)"), MIX,
+        mistake("parts averaged", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).mean(dim=1)"), MIX,
               "The parts were averaged over the *queries*. Each query keeps its own mixture, a sum over the words."),
-        wrong("mixed with the plain mean", RIGHT.but("W @", "(W + 1 / W.shape[-1]) / 2 @"), MIX,
+        mistake("mixed with the plain mean", RIGHT.but("W @", "(W + 1 / W.shape[-1]) / 2 @"), MIX,
               "Half of your mixture is the plain mean of the values. The shares alone decide how much of each value enters.", quotes=row_0),
-        wrong("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
+        mistake("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
               "The mean of the values was taken away before they were mixed. They are mixed as they come.", quotes=row_0),
-        wrong("each query with its own word alone", RIGHT.but("mixed = W @ V", """
+        mistake("each query with its own word alone", RIGHT.but("mixed = W @ V", """
                   own = torch.arange(W.shape[1]).clamp(max=W.shape[2] - 1)
                   mixed = W[:, torch.arange(W.shape[1]), own][..., None] * V[:, own]"""), MIX,
               "Each query got one value, that of the word at its own place, times its share. All words are mixed: a sum over them."),
         *usual_mistakes(RIGHT, arguments="V W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
-        wrong("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,
+        mistake("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,
               """The values are right, but the gradient that reaches W is not: its rows were divided by their sums. These are 1
               already, so nothing changes but the way back, which now runs through the sums as well."""),
     ),
-    right=(
-        right("at", formula("attend(weights, values)", "weights @ values")),
-        right("bmm", RIGHT.but("W @ V", "torch.bmm(W, V)")),
-        right("einsum", RIGHT.but("W @ V", "torch.einsum('bqk,bkv->bqv', W, V)")),
-        right("elementwise and sum", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).sum(dim=2)")),
-        right("loops", """
+    correct=(
+        correct("at", formula("attend(weights, values)", "weights @ values")),
+        correct("bmm", RIGHT.but("W @ V", "torch.bmm(W, V)")),
+        correct("einsum", RIGHT.but("W @ V", "torch.einsum('bqk,bkv->bqv', W, V)")),
+        correct("elementwise and sum", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).sum(dim=2)")),
+        correct("loops", """
             def attend(W, V):
                 out = []
                 for weights, values in zip(W, V):
                     out.append(torch.stack([sum(share * value for share, value in zip(row, values)) for row in weights]))
                 return torch.stack(out)
         """),
-        right("transposed twice", RIGHT.but("W @ V", "(V.mT @ W.mT).mT")),
-        right("double inside", RIGHT.but("W @ V", "(W.double() @ V.double()).to(V.dtype)")),
+        correct("transposed twice", RIGHT.but("W @ V", "(V.mT @ W.mT).mT")),
+        correct("double inside", RIGHT.but("W @ V", "(W.double() @ V.double()).to(V.dtype)")),
     ),
     hints=(
         "one output is a sum over the words; which axis of W and which of V run over the words?",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, hidden, normal, second_call, visible
 from transformer_ref.model import attention
@@ -102,115 +102,115 @@ EXERCISE = Exercise(
         visible("attention does not know the order", attention_without_order, 6),
         visible("a function that adds a number to each position",
                 Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
-        hidden("other sizes", inputs, running_total, 3, 5, 7, says="(B, T, D)"),
-        hidden("more sentences than words", inputs, running_total, 5, 4, 6, says="(B, T, D)"),
-        hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, says="a tuple"),
-        hidden("one sentence, two words alike, nothing moved", nothing_moved, says="(B, T, D)"),
-        hidden("the largest gap is negative", one_sided, -1.0, says="the largest absolute difference"),
-        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0, says="(B, T, D)"),
+        hidden("other sizes", inputs, running_total, 3, 5, 7, announced_by="(B, T, D)"),
+        hidden("more sentences than words", inputs, running_total, 5, 4, 6, announced_by="(B, T, D)"),
+        hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, announced_by="a tuple"),
+        hidden("one sentence, two words alike, nothing moved", nothing_moved, announced_by="(B, T, D)"),
+        hidden("the largest gap is negative", one_sided, -1.0, announced_by="the largest absolute difference"),
+        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0, announced_by="(B, T, D)"),
         second_call(inputs, running_total, 2, 5, 4),
     ),
     omits={"a length of one": "one word has no order"},
-    wrong=(
-        wrong("compared without permuting the outputs", RIGHT.but(AFTER, UNSHUFFLED), ORDER,
+    mistakes=(
+        mistake("compared without permuting the outputs", RIGHT.but(AFTER, UNSHUFFLED), ORDER,
               """That is a gap for a *correct* attention: the two results hold the same rows in another order. Permute the
               outputs as well before comparing; that is what equivariance means.""", quotes=your_gap),
-        wrong("only the outputs permuted", RIGHT.but("f(x[..., perm, :])", "f(x)"), ORDER,
+        mistake("only the outputs permuted", RIGHT.but("f(x[..., perm, :])", "f(x)"), ORDER,
               """f was asked only about the words in their own order. Ask it about the permuted words too, and compare with the
               permuted answer.""", quotes=your_gap),
-        wrong("permuted the wrong way back", RIGHT.but(AFTER, UNSHUFFLED).but(BEFORE, f"{BEFORE}[..., perm, :]"), ORDER,
+        mistake("permuted the wrong way back", RIGHT.but(AFTER, UNSHUFFLED).but(BEFORE, f"{BEFORE}[..., perm, :]"), ORDER,
               """The rows were brought back the wrong way round. Permuting again does not undo a permutation, unless it only
               swaps pairs; its inverse does, or permuting the *other* result the same way.""", quotes=your_gap),
-        wrong("features permuted", RIGHT.but("f(x[..., perm, :])", "f(x[..., perm])").but(
+        mistake("features permuted", RIGHT.but("f(x[..., perm, :])", "f(x[..., perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
               "The *features* were permuted: the words lie along the second-to-last axis."),
-        wrong("features of the answer permuted", RIGHT.but("(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
+        mistake("features of the answer permuted", RIGHT.but("(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
               "The *features* of the answer were permuted: its words lie along the second-to-last axis, as those of x do."),
-        wrong("sentences permuted", RIGHT.but("f(x[..., perm, :])", "f(x[perm])").but(
+        mistake("sentences permuted", RIGHT.but("f(x[..., perm, :])", "f(x[perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[perm]"), SHAPES,
               "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the second-to-last axis."),
-        wrong("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
+        mistake("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
               """You returned the mean difference. The largest one is wanted: one wrong row among many must not be averaged
               away.""", quotes=your_gap),
-        wrong("smallest instead of largest", RIGHT.but("max()", "min()"), ORDER,
+        mistake("smallest instead of largest", RIGHT.but("max()", "min()"), ORDER,
               "The smallest difference came back. The largest one is wanted: it says how far f is from passing.", quotes=your_gap),
-        wrong("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
+        mistake("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
               "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
               quotes=your_gap),
-        wrong("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"), ORDER,
+        mistake("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"), ORDER,
               """You returned the length of the difference, which grows with the sentence. The largest absolute difference is
               wanted.""", quotes=your_gap),
-        wrong("mean over the features, then the largest", RIGHT.but(".max()", ".mean(dim=-1).max()"), ORDER,
+        mistake("mean over the features, then the largest", RIGHT.but(".max()", ".mean(dim=-1).max()"), ORDER,
               "Differences were averaged over the features before the largest was taken. The largest of all is wanted.",
               quotes=your_gap),
-        wrong("length of a word's difference, the largest", RIGHT.but("difference.abs().max()", "difference.norm(dim=-1).max()"), ORDER,
+        mistake("length of a word's difference, the largest", RIGHT.but("difference.abs().max()", "difference.norm(dim=-1).max()"), ORDER,
               "The length of each word's difference was taken. The largest absolute difference of single numbers is wanted.",
               quotes=your_gap),
-        wrong("root of the mean square", RIGHT.but("difference.abs().max()", "difference.pow(2).mean().sqrt()"), ORDER,
+        mistake("root of the mean square", RIGHT.but("difference.abs().max()", "difference.pow(2).mean().sqrt()"), ORDER,
               "You returned the root of the mean square, which one wrong row among many hardly moves. The largest is wanted.",
               quotes=your_gap),
-        wrong("relative to the size", RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
+        mistake("relative to the size", RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
               "The gap was divided by the size of f's answer. The plain difference is wanted.", quotes=your_gap),
-        wrong("both sides sorted", RIGHT.but(AFTER, UNSHUFFLED).but(
+        mistake("both sides sorted", RIGHT.but(AFTER, UNSHUFFLED).but(
                   "shuffled_before - shuffled_after", "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
               """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare place by
               place, one of the two answers permuted.""", quotes=your_gap),
-        wrong("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
+        mistake("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
               "The differences of each word were added up before the largest was taken. The largest of the single ones is wanted.",
               quotes=your_gap),
-        wrong("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"), ORDER,
+        mistake("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"), ORDER,
               """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i gets what stood
               at place perm[i].""", quotes=your_gap),
-        wrong("sign kept", RIGHT.but(".abs()", ""), ORDER,
+        mistake("sign kept", RIGHT.but(".abs()", ""), ORDER,
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),
-        wrong("sign kept, the other way round", RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
+        mistake("sign kept, the other way round", RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
               "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
               quotes=your_gap),
-        wrong("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
+        mistake("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
               "Of a tuple the *first* item counts; you took the last one, which may be anything."),
-        wrong("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
+        mistake("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
               """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or differences of
               both signs were added up and cancel. A test that cannot fail tests nothing."""),
-        wrong("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
+        mistake("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
               """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the words
               in their own order.""", quotes=your_gap),
-        wrong("a tensor instead of a number", RIGHT.but(".item()", ""), ORDER,
+        mistake("a tensor instead of a number", RIGHT.but(".item()", ""), ORDER,
               "The gap is a tensor without axes; a plain Python number is wanted. A tensor of one number can hand it over."),
-        wrong("yes or no", RIGHT.but(
+        mistake("yes or no", RIGHT.but(
                   "difference.abs().max().item()", "torch.allclose(shuffled_before, shuffled_after, atol=1e-5)"), ORDER,
               "You returned True or False. A size is wanted: how large the largest difference is."),
-        wrong("tuple not unpacked", RIGHT.but(UNPACKED, "result"), ORDER,
+        mistake("tuple not unpacked", RIGHT.but(UNPACKED, "result"), ORDER,
               "Your code stops when f returns a tuple, as SelfAttention does. Then its first item counts."),
-        wrong("tuple not unpacked, by a method", RIGHT.but(UNPACKED, "result").but(
+        mistake("tuple not unpacked, by a method", RIGHT.but(UNPACKED, "result").but(
                   "first(f(x))[..., perm, :]", "first(f(x)).index_select(-2, perm)"), ORDER,
               "Your code stops when f returns a tuple, as SelfAttention does: a tuple has no methods of a tensor. Its first item counts."),
-        wrong("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
+        mistake("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
               "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f returns a tuple."),
-        wrong("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
+        mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
               "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
               quotes=your_gap),
-        wrong("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
+        mistake("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
               "Only the first sentence of the batch was compared; the largest gap may lie in another."),
-        wrong("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
+        mistake("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
               """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not: use
               perm itself."""),
     ),
-    right=(
-        right("permute the answer", """
+    correct=(
+        correct("permute the answer", """
             def equivariance_gap(f, x, perm):
                 def run(z):
                     y = f(z)
                     return y[0] if isinstance(y, (tuple, list)) else y
                 return float((run(x)[:, perm] - run(x[:, perm])).abs().max())
         """),
-        right("undo the permutation", """
+        correct("undo the permutation", """
             def equivariance_gap(f, x, perm):
                 take = lambda y: y[0] if isinstance(y, tuple) else y
                 a, b = take(f(x)), take(f(x.index_select(-2, perm)))
                 return torch.amax(torch.abs(a - b.index_select(-2, torch.argsort(perm)))).item()
         """),
-        right("gather", """
+        correct("gather", """
             def equivariance_gap(f, x, perm):
                 def run(z):
                     y = f(z)
@@ -219,7 +219,7 @@ EXERCISE = Exercise(
                     return torch.gather(z, -2, perm[:, None].expand_as(z))
                 return (move(run(x)) - run(move(x))).abs().max().item()
         """),
-        right("loops", """
+        correct("loops", """
             def equivariance_gap(f, x, perm):
                 plain, moved = f(x), f(torch.stack([x[..., p, :] for p in perm.tolist()], dim=-2))
                 if isinstance(plain, tuple):
@@ -229,7 +229,7 @@ EXERCISE = Exercise(
                     worst = max(worst, (plain[..., p, :] - moved[..., i, :]).abs().max().item())
                 return worst
         """),
-        right("permutation matrix", """
+        correct("permutation matrix", """
             def equivariance_gap(f, x, perm):
                 P = torch.eye(len(perm), dtype=x.dtype)[perm]
                 a, b = f(x), f(P @ x)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -52,89 +52,89 @@ EXERCISE = Exercise(
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
         visible("two sentences, square W", Case((TWO_BY_TWO, SQUARE_W, torch.tensor([0.0, 10.0])))),
         *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 1, 6, 1), common=(2, 4, 6, 5), precise=far_away),
-        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True, says="or None"),
-        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False, says="b=None"),
+        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True, announced_by="or None"),
+        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False, announced_by="b=None"),
     ),
-    wrong=(
-        wrong("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
+    mistakes=(
+        mistake("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
               """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of words
               happens to equal D. Each word's row of D numbers should meet the D rows of W."""),
-        wrong("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
+        mistake("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
               """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D), which is
               where the habit of transposing comes from. With a square W no shape error warns you."""),
-        wrong("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
+        mistake("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
               "The results with a bias equal those without: b is never added. It is one row of d numbers for every word."),
-        wrong("bias per position", RIGHT.but("+ b", "+ b[:, None]"), SHAPES,
+        mistake("bias per position", RIGHT.but("+ b", "+ b[:, None]"), SHAPES,
               """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets the
               whole of b."""),
-        wrong("bias subtracted", RIGHT.but("+ b", "- b"), PROJECT,
+        mistake("bias subtracted", RIGHT.but("+ b", "- b"), PROJECT,
               "The bias arrives with the wrong sign: your numbers are below the product where they should be above it."),
-        wrong("bias before the product", RIGHT.but("projected + b", "(x + b) @ W"), PROJECT,
+        mistake("bias before the product", RIGHT.but("projected + b", "(x + b) @ W"), PROJECT,
               "b was added to x before the product. It has d numbers, one per *output* feature, so it comes after."),
-        wrong("first sentence only", RIGHT.but("x @ W", "x[0] @ W"), SHAPES,
+        mistake("first sentence only", RIGHT.but("x @ W", "x[0] @ W"), SHAPES,
               """The batch axis is gone: only the first sentence was projected. The result has one row of d for every word of
               every sentence.""", quotes=sizes),
-        wrong("first sentence for all", RIGHT.but("x @ W", "(x[0] @ W).expand(x.shape[0], -1, -1)"), SHAPES,
+        mistake("first sentence for all", RIGHT.but("x @ W", "(x[0] @ W).expand(x.shape[0], -1, -1)"), SHAPES,
               "Sentence 1 came back as a copy of sentence 0. Every sentence of the batch is projected on its own."),
-        wrong("words averaged", RIGHT.but("x @ W", "x.mean(dim=1, keepdim=True).expand_as(x) @ W"), PROJECT,
+        mistake("words averaged", RIGHT.but("x @ W", "x.mean(dim=1, keepdim=True).expand_as(x) @ W"), PROJECT,
               """Every word of a sentence came back the same: the words were mixed. A projection treats each word by itself;
               mixing is attention's job."""),
-        wrong("another W per position", RIGHT.but("projected = x @ W", """
+        mistake("another W per position", RIGHT.but("projected = x @ W", """
                   matrices = torch.stack([torch.roll(W, t, dims=0) for t in range(x.shape[1])])
                   projected = torch.einsum("btd,tdk->btk", x, matrices)"""), PROJECT,
               "Word 0 is right and the next ones are not: the matrix changed from word to word. All words share one W."),
-        wrong("a new layer instead of W", RIGHT.but("return projected", "return nn.Linear(W.shape[0], W.shape[1])(x)"), PARAMETERS,
+        mistake("a new layer instead of W", RIGHT.but("return projected", "return nn.Linear(W.shape[0], W.shape[1])(x)"), PARAMETERS,
               """Your result does not depend on W: a fresh layer with random numbers was made and used. Use the W and b that
               were passed in."""),
-        wrong("ReLU added", RIGHT.but("return projected", "return torch.relu(projected)"), PROJECT,
+        mistake("ReLU added", RIGHT.but("return projected", "return torch.relu(projected)"), PROJECT,
               "Every negative number became 0. A projection is a plain matrix product with a bias; no activation follows it."),
-        wrong("the truth of a tensor", RIGHT.but("b is not None", "b"), PROJECT,
+        mistake("the truth of a tensor", RIGHT.but("b is not None", "b"), PROJECT,
               """`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b is
               None."""),
-        wrong("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="), PROJECT,
+        mistake("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="), PROJECT,
               """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there is
               one."""),
-        wrong("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
+        mistake("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
               "Your numbers with a bias are off by exactly one more bias: it was added twice."),
-        wrong("bias multiplied", RIGHT.but("+ b", "* b"), PROJECT,
+        mistake("bias multiplied", RIGHT.but("+ b", "* b"), PROJECT,
               "The product was multiplied with b. A bias is *added*, after the product."),
-        wrong("divided by the root of D", RIGHT.but("x @ W", "x @ W / x.shape[-1] ** 0.5"), PROJECT,
+        mistake("divided by the root of D", RIGHT.but("x @ W", "x @ W / x.shape[-1] ** 0.5"), PROJECT,
               "The product was divided by the root of D. That division belongs to scores; a projection is the plain product."),
-        wrong("first word for all", RIGHT.but("x @ W", "(x[:, :1] @ W).expand(-1, x.shape[1], -1)"), PROJECT,
+        mistake("first word for all", RIGHT.but("x @ W", "(x[:, :1] @ W).expand(-1, x.shape[1], -1)"), PROJECT,
               "Every word of a sentence came back as its first one. Each word is projected by itself."),
-        wrong("bias for the first word alone", RIGHT.but(
+        mistake("bias for the first word alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:, :1] + b, projected[:, 1:]], dim=1)"), PROJECT,
               "b was added to the first word alone. Every word of every sentence gets the same b."),
-        wrong("bias for the first sentence alone", RIGHT.but(
+        mistake("bias for the first sentence alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:1] + b, projected[1:]], dim=0)"), PROJECT,
               "b was added to the first sentence alone. Every word of every sentence gets the same b."),
-        wrong("words and sentences in one axis", RIGHT.but("x @ W", "x.reshape(-1, x.shape[-1]) @ W"), SHAPES,
+        mistake("words and sentences in one axis", RIGHT.but("x @ W", "x.reshape(-1, x.shape[-1]) @ W"), SHAPES,
               "All words of all sentences came back in one axis: they were flattened and not cut apart again.", quotes=sizes),
-        wrong("a softmax on top", RIGHT.but("return projected", "return torch.softmax(projected, dim=-1)"), PROJECT,
+        mistake("a softmax on top", RIGHT.but("return projected", "return torch.softmax(projected, dim=-1)"), PROJECT,
               "Each word's numbers sum to 1: a softmax was applied. A projection is a plain matrix product with a bias."),
-        wrong("words standardized first", RIGHT.but("x @ W", "F.layer_norm(x, x.shape[-1:]) @ W"), PROJECT,
+        mistake("words standardized first", RIGHT.but("x @ W", "F.layer_norm(x, x.shape[-1:]) @ W"), PROJECT,
               "Each word was brought to mean 0 and variance 1 before the product. It is multiplied as it comes."),
-        wrong("words added up along the sentence", RIGHT.but("x @ W", "x.cumsum(dim=1) @ W"), PROJECT,
+        mistake("words added up along the sentence", RIGHT.but("x @ W", "x.cumsum(dim=1) @ W"), PROJECT,
               "Each word came with all words before it added on. A projection treats each word by itself."),
-        wrong("bias once for each word", RIGHT.but("+ b", "+ b * x.shape[1]"), PROJECT,
+        mistake("bias once for each word", RIGHT.but("+ b", "+ b * x.shape[1]"), PROJECT,
               "The bias was added as often as there are words. Every word gets it once."),
-        wrong("bias divided by its size", RIGHT.but("+ b", "+ b / len(b)"), PROJECT,
+        mistake("bias divided by its size", RIGHT.but("+ b", "+ b / len(b)"), PROJECT,
               "Only a part of b arrived: it was divided by how many numbers it has. Every word gets the whole of b."),
-        wrong("summed over the words", RIGHT.but("x @ W", 'torch.einsum("btd,dk->bdk", x, W)'), SHAPES,
+        mistake("summed over the words", RIGHT.but("x @ W", 'torch.einsum("btd,dk->bdk", x, W)'), SHAPES,
               "The sum ran over the words of a sentence. It runs over the D numbers of one word, and the words stay apart.", quotes=sizes),
         *usual_mistakes(RIGHT, arguments="x W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
-        wrong("b cut off from the gradient", RIGHT.but("+ b", "+ b.detach()"), PARAMETERS,
+        mistake("b cut off from the gradient", RIGHT.but("+ b", "+ b.detach()"), PARAMETERS,
               "The values are right, but no gradient reaches b: it was detached, so the bias could never be learned."),
     ),
-    right=(
-        right("at", """
+    correct=(
+        correct("at", """
             def project(a, weight, bias=None):
                 y = a @ weight
                 return y if bias is None else y + bias
         """),
-        right("einsum", RIGHT.but("x @ W", 'torch.einsum("btd,dk->btk", x, W)')),
-        right("F.linear", formula("project(x, W, b=None)", "F.linear(x, W.T, b)")),
-        right("loops", """
+        correct("einsum", RIGHT.but("x @ W", 'torch.einsum("btd,dk->btk", x, W)')),
+        correct("F.linear", formula("project(x, W, b=None)", "F.linear(x, W.T, b)")),
+        correct("loops", """
             def project(x, W, b=None):
                 rows = []
                 for sentence in x:
@@ -145,13 +145,13 @@ EXERCISE = Exercise(
                     rows.append(torch.stack(words))
                 return torch.stack(rows)
         """),
-        right("elementwise and sum", RIGHT.but("x @ W", "(x[..., :, None] * W).sum(-2)")),
-        right("double inside", """
+        correct("elementwise and sum", RIGHT.but("x @ W", "(x[..., :, None] * W).sum(-2)")),
+        correct("double inside", """
             def project(x, W, b=None):
                 y = x.double() @ W.double()
                 return (y if b is None else y + b.double()).to(x.dtype)
         """),
-        right("flattened", """
+        correct("flattened", """
             def project(x, W, b=0):
                 b = 0 if b is None else b
                 return (x.reshape(-1, x.size(-1)).mm(W) + b).view(*x.shape[:2], -1)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch06_multi_head_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception
-from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import UNTOUCHED, hidden, shares, usual_probes, visible
 
@@ -60,7 +60,7 @@ def one_key(key: str, name: str, source: str, message: str) -> Misconception:
         same = got.shape == mistaken.shape and torch.allclose(got, mistaken.to(got.dtype), 1e-4, 1e-5, equal_nan=True)
         return same and not torch.allclose(got, evidence.expected[key], 1e-4, 1e-5)
 
-    return wrong(name, source, STATS, message, quotes, shows)
+    return mistake(name, source, STATS, message, quotes, shows)
 
 
 RIGHT = answer("""
@@ -94,12 +94,12 @@ EXERCISE = Exercise(
         visible("three heads, worked by hand", Case((THREE_HEADS,))),
         visible("2 sentences, 3 heads, 5 words", inputs, 2, 3, 5),
         *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
-        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, also=UNTOUCHED, says="some may be exactly 0"),
-        hidden("every weight is 0 or 1", one_hot, 3, 2, 4, says="some may be exactly 0"),
-        hidden("one word", inputs, 2, 3, 1, says="A: (B, h, T, T)"),
+        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, checks=UNTOUCHED, announced_by="some may be exactly 0"),
+        hidden("every weight is 0 or 1", one_hot, 3, 2, 4, announced_by="some may be exactly 0"),
+        hidden("one word", inputs, 2, 3, 1, announced_by="A: (B, h, T, T)"),
     ),
     omits={"precision": "a share has the same seven digits in either precision"},
-    wrong=(
+    mistakes=(
         one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
               """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it
               before, or ask torch for a function that knows."""),
@@ -161,38 +161,38 @@ EXERCISE = Exercise(
         one_key("diagonal_share", "the first cell alone", RIGHT.but(
                   DIAGONAL, "A[..., 0, 0]"),
               "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
-        wrong("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
+        mistake("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
               "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
-        wrong("mean over the heads in place of the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
+        mistake("mean over the heads in place of the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).mean(dim=1)"), TWO_HEADS,
               "The heads were averaged, and the queries left: (B, T). The mean over the *queries* is asked for, a number a head: (B, h)."),
-        wrong("mean over the batch too", ending(".mean(dim=0)"), STATS,
+        mistake("mean over the batch too", ending(".mean(dim=0)"), STATS,
               "The sentences were averaged as well. Each result is (B, h)."),
-        wrong("one number each", ending(".mean().item()"), STATS,
+        mistake("one number each", ending(".mean().item()"), STATS,
               "One number for everything came back under each key. Each result is a tensor of shape (B, h)."),
-        wrong("one number for each query", RIGHT.but(ENTROPY, "surprise.sum(dim=-1)").but(
+        mistake("one number for each query", RIGHT.but(ENTROPY, "surprise.sum(dim=-1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1)").but(".mean(dim=-1)", ""), STATS,
               "One number for each query came back: (B, h, T). The mean over the queries is asked for."),
-        wrong("other names for the keys", RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
+        mistake("other names for the keys", RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
               "The dictionary's keys are entropy, mean_distance and diagonal_share."),
-        wrong("a tuple", RIGHT.but(
+        mistake("a tuple", RIGHT.but(
                   '{"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}', "entropy, distance, diagonal"), STATS,
               "Three results came back in a row. A dictionary with the keys entropy, mean_distance and diagonal_share is asked for."),
-        wrong("always float32", ending(".float()"), STATS,
+        mistake("always float32", ending(".float()"), STATS,
               "float64 went in and float32 came out. The results keep the dtype of the weights."),
-        wrong("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
+        mistake("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
               "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
     ),
-    right=(
-        right("where", RIGHT),
-        right("entr", RIGHT.but(SURPRISE, "surprise = torch.special.entr(A)")),
-        right("xlogy", RIGHT.but(SURPRISE, "surprise = -torch.xlogy(A, A)")),
-        right("a tiny number inside", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A + 1e-12)")),
-        right("nan_to_num", RIGHT.but(SURPRISE, "surprise = torch.nan_to_num(-A * A.log())")),
-        right("the library's distribution", RIGHT.but(SURPRISE, "surprise = torch.distributions.Categorical(probs=A).entropy()[..., None]")),
-        right("einsum and an identity", RIGHT.but(DIAGONAL, "torch.einsum('bhii->bh', A) / T").but(
+    correct=(
+        correct("where", RIGHT),
+        correct("entr", RIGHT.but(SURPRISE, "surprise = torch.special.entr(A)")),
+        correct("xlogy", RIGHT.but(SURPRISE, "surprise = -torch.xlogy(A, A)")),
+        correct("a tiny number inside", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A + 1e-12)")),
+        correct("nan_to_num", RIGHT.but(SURPRISE, "surprise = torch.nan_to_num(-A * A.log())")),
+        correct("the library's distribution", RIGHT.but(SURPRISE, "surprise = torch.distributions.Categorical(probs=A).entropy()[..., None]")),
+        correct("einsum and an identity", RIGHT.but(DIAGONAL, "torch.einsum('bhii->bh', A) / T").but(
             DISTANCE, "torch.einsum('bhij,ij->bh', A, apart.to(A.dtype)) / T")),
-        right("loops", """
+        correct("loops", """
             def head_stats(weights):
                 B, h, T, _ = weights.shape
                 found = {name: torch.zeros(B, h, dtype=weights.dtype) for name in ("diagonal_share", "mean_distance", "entropy")}
@@ -208,7 +208,7 @@ EXERCISE = Exercise(
                                     found["diagonal_share"][b, i] += a / T
                 return found
         """),
-        right("a mask for the diagonal", RIGHT.but(DIAGONAL, "(A * (apart == 0)).sum(dim=(-2, -1)) / T")),
+        correct("a mask for the diagonal", RIGHT.but(DIAGONAL, "(A * (apart == 0)).sum(dim=(-2, -1)) / T")),
     ),
     hints=(
         "for each of the three: what is one number for one query? Only then: what happens over the queries?",

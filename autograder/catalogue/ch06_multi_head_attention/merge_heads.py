@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
@@ -46,88 +46,88 @@ EXERCISE = Exercise(
         visible("three words, two heads", heads_of(THREE_WORDS[None], 2)),
         visible("numbers that say where they were", heads_of(labeled(2, 4, 6), 3)),
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
-        hidden("as many heads as features", inputs, 2, 3, 4, 1, says="z: (B, h, T, d_k)"),
-        hidden("as many words as heads", inputs, 2, 3, 3, 4, says="z: (B, h, T, d_k)"),
+        hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="z: (B, h, T, d_k)"),
+        hidden("as many words as heads", inputs, 2, 3, 3, 4, announced_by="z: (B, h, T, d_k)"),
     ),
-    wrong=(
-        wrong("reshape alone", RIGHT.but(".transpose(1, 2)", ""), MERGE,
+    mistakes=(
+        mistake("reshape alone", RIGHT.but(".transpose(1, 2)", ""), MERGE,
               """The shape is right and the contents are scrambled: the vector of word 0 holds head 0 of *several words*. Move
               the heads next to the features first, then join. (A public repository had exactly this, and its test, copying a
               sentence, still passed.)""", quotes=stands),
-        wrong("view after the exchange", RIGHT.but("reshape", "view"), MERGE,
+        mistake("view after the exchange", RIGHT.but("reshape", "view"), MERGE,
               """view refuses: an exchange of axes is only a new reading order, and the numbers no longer lie one after the
               other. Lay them out anew before viewing (contiguous), or let reshape do it."""),
-        wrong("mean over the heads", RIGHT.but(MERGED, "z.mean(dim=1)"), MERGE,
+        mistake("mean over the heads", RIGHT.but(MERGED, "z.mean(dim=1)"), MERGE,
               "The heads were averaged, which throws away what told them apart. They stand *side by side*: h times d_k numbers.",
               quotes=sizes),
-        wrong("sum over the heads", RIGHT.but(MERGED, "z.sum(dim=1)"), MERGE,
+        mistake("sum over the heads", RIGHT.but(MERGED, "z.sum(dim=1)"), MERGE,
               "The heads were added up. They stand *side by side*: h times d_k numbers a word.", quotes=sizes),
-        wrong("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
+        mistake("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
               "Of each feature only the largest head's came through. The heads stand *side by side*.", quotes=sizes),
-        wrong("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
+        mistake("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
               "The last head came first. Head 0 takes the first d_k places, so that merging undoes splitting.", quotes=stands),
-        wrong("features shuffled together", RIGHT.but("transpose(1, 2)", "permute(0, 2, 3, 1)"), MERGE,
+        mistake("features shuffled together", RIGHT.but("transpose(1, 2)", "permute(0, 2, 3, 1)"), MERGE,
               """The heads were shuffled together like cards: feature 0 of every head, then feature 1 of every head. First all
               of head 0, then all of head 1.""", quotes=stands),
-        wrong("words and features exchanged", RIGHT.but("transpose(1, 2)", "transpose(2, 3)"), MERGE,
+        mistake("words and features exchanged", RIGHT.but("transpose(1, 2)", "transpose(2, 3)"), MERGE,
               """Words and features changed places before joining, so the numbers of several words share a row. The axes that
               change places are heads and words, 1 and 2.""", quotes=stands),
-        wrong("heads still apart", RIGHT.but(".reshape(B, T, h * d_k)", ""), MERGE,
+        mistake("heads still apart", RIGHT.but(".reshape(B, T, h * d_k)", ""), MERGE,
               "The heads stand behind the words now, but they are not joined: four axes came back. Three are wanted, (B, T, h·d_k).",
               quotes=sizes),
-        wrong("joined along the words", RIGHT.but(MERGED, "z.reshape(B, h * T, d_k)"), MERGE,
+        mistake("joined along the words", RIGHT.but(MERGED, "z.reshape(B, h * T, d_k)"), MERGE,
               """The heads were set one below the other: a sentence of h·T words. They belong *beside* each other, in the
               features.""", quotes=sizes),
-        wrong("joined along the words, heads inside", RIGHT.but("B, T, h * d_k", "B, T * h, d_k"), MERGE,
+        mistake("joined along the words, heads inside", RIGHT.but("B, T, h * d_k", "B, T * h, d_k"), MERGE,
               "Every word became h words. The heads of a word belong beside each other, in its features.", quotes=sizes),
-        wrong("joined with the batch", RIGHT.but(MERGED, "z.flatten(0, 1)"), MERGE,
+        mistake("joined with the batch", RIGHT.but(MERGED, "z.flatten(0, 1)"), MERGE,
               "Batch and heads were joined. The heads belong beside each other in the features of each word.", quotes=sizes),
-        wrong("sentences joined in place of heads", RIGHT.but(MERGED, "torch.cat(list(z), dim=-1)"), MERGE,
+        mistake("sentences joined in place of heads", RIGHT.but(MERGED, "torch.cat(list(z), dim=-1)"), MERGE,
               """Walking along z walks along its *first* axis, the batch: you joined the sentences. The heads are axis 1; unbind
               takes the axis you name.""", quotes=sizes),
-        wrong("heads stacked, not joined", RIGHT.but(MERGED, "torch.stack(z.unbind(1), dim=-1)"), MERGE,
+        mistake("heads stacked, not joined", RIGHT.but(MERGED, "torch.stack(z.unbind(1), dim=-1)"), MERGE,
               "Stacking makes a new axis: four axes came back. Joining (cat, or a reshape of the last two) leaves three.", quotes=sizes),
-        wrong("two heads only", RIGHT.but(MERGED, "torch.cat([z[:, 0], z[:, min(1, h - 1)]], dim=-1)"), MERGE,
+        mistake("two heads only", RIGHT.but(MERGED, "torch.cat([z[:, 0], z[:, min(1, h - 1)]], dim=-1)"), MERGE,
               "Two heads were joined, whatever h is. All of them belong beside each other.", quotes=sizes),
-        wrong("heads and features exchanged", RIGHT.but(MERGED, "z.transpose(1, 3).reshape(B, d_k, T * h)"), MERGE,
+        mistake("heads and features exchanged", RIGHT.but(MERGED, "z.transpose(1, 3).reshape(B, d_k, T * h)"), MERGE,
               "Axes 1 and 3 changed places, so the features came before the words. Heads and words do: axes 1 and 2.", quotes=sizes),
-        wrong("first head only", RIGHT.but(MERGED, "z[:, 0]"), MERGE,
+        mistake("first head only", RIGHT.but(MERGED, "z[:, 0]"), MERGE,
               "Only head 0 came back; what the others found is lost.", quotes=sizes),
-        wrong("last head only", RIGHT.but(MERGED, "z[:, -1]"), MERGE,
+        mistake("last head only", RIGHT.but(MERGED, "z[:, -1]"), MERGE,
               "Only the last head came back: does each turn of a loop write over the one before?", quotes=sizes),
-        wrong("last head left out", RIGHT.but(MERGED, "z[:, :max(h - 1, 1)].transpose(1, 2).reshape(B, T, -1)"), MERGE,
+        mistake("last head left out", RIGHT.but(MERGED, "z[:, :max(h - 1, 1)].transpose(1, 2).reshape(B, T, -1)"), MERGE,
               "The last head is missing: range(h - 1) and [:-1] both end one too early.", quotes=sizes),
-        wrong("head 0 again and again", RIGHT.but(MERGED, "z[:, 0].repeat(1, 1, h)"), MERGE,
+        mistake("head 0 again and again", RIGHT.but(MERGED, "z[:, 0].repeat(1, 1, h)"), MERGE,
               "Head 0 stands there h times. Each of the h pieces belongs to another head.", quotes=stands),
-        wrong("words first", RIGHT.but(MERGED, "z.permute(2, 0, 1, 3).reshape(T, B, h * d_k)"), MERGE,
+        mistake("words first", RIGHT.but(MERGED, "z.permute(2, 0, 1, 3).reshape(T, B, h * d_k)"), MERGE,
               "The words came before the batch. The batch stays in front: (B, T, h·d_k).", quotes=sizes),
-        wrong("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,
+        mistake("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,
               """The words were moved before the batch and the strip was cut as if they had not been. Only heads and words
               change places, axes 1 and 2.""", quotes=stands),
-        wrong("batch and words exchanged", RIGHT.but("transpose(1, 2)", "transpose(0, 2)"), MERGE,
+        mistake("batch and words exchanged", RIGHT.but("transpose(1, 2)", "transpose(0, 2)"), MERGE,
               "The batch changed places with the words. Heads and words do: axes 1 and 2, counted from 0.", quotes=stands),
-        wrong("divided by the number of heads", RIGHT.ending_in(" / h"), MERGE,
+        mistake("divided by the number of heads", RIGHT.ending_in(" / h"), MERGE,
               "Everything was divided by the number of heads. Nothing is averaged here; the numbers only move.", quotes=stands),
-        wrong("first sentence only", RIGHT.but(MERGED, "torch.cat(list(z[0]), dim=-1)"), MERGE,
+        mistake("first sentence only", RIGHT.but(MERGED, "torch.cat(list(z[0]), dim=-1)"), MERGE,
               "Only the first sentence was merged: the batch axis is gone.", quotes=sizes),
-        wrong("a list of words", RIGHT.but(MERGED, "[z[:, :, t].reshape(B, -1) for t in range(T)]"), MERGE,
+        mistake("a list of words", RIGHT.but(MERGED, "[z[:, :, t].reshape(B, -1) for t in range(T)]"), MERGE,
               "A Python list came back. One tensor is wanted: (B, T, h·d_k)."),
-        wrong("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
+        mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
               "All words of a sentence lie in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
         *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MODULE, single=MODULE, squeezed=MERGE, viewed=MERGE, quotes_size=sizes),
-        wrong("z turned in place", RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,
+        mistake("z turned in place", RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,
               "Your function turned the caller's own tensor: a method that ends in _ works in place. Use the one without _."),
     ),
-    right=(
-        right("transpose and reshape", RIGHT),
-        right("contiguous and view", RIGHT.but(".reshape(", ".contiguous().view(")),
-        right("permute and flatten", RIGHT.but(MERGED, "z.permute(0, 2, 1, 3).flatten(2)")),
-        right("cat of unbind", formula("merge_heads(heads)", "torch.cat(heads.unbind(1), dim=-1)")),
-        right("cat of a list", RIGHT.but(MERGED, "torch.cat([z[:, i] for i in range(h)], 2)")),
-        right("hstack of words", RIGHT.but(MERGED, "torch.stack([z[:, :, t].reshape(B, h * d_k) for t in range(T)], dim=1)")),
-        right("einsum", RIGHT.but("z.transpose(1, 2)", "torch.einsum('bhtk->bthk', z)")),
-        right("movedim, minus one", RIGHT.but(MERGED, "z.movedim(1, 2).reshape(B, T, -1)")),
-        right("loops", """
+    correct=(
+        correct("transpose and reshape", RIGHT),
+        correct("contiguous and view", RIGHT.but(".reshape(", ".contiguous().view(")),
+        correct("permute and flatten", RIGHT.but(MERGED, "z.permute(0, 2, 1, 3).flatten(2)")),
+        correct("cat of unbind", formula("merge_heads(heads)", "torch.cat(heads.unbind(1), dim=-1)")),
+        correct("cat of a list", RIGHT.but(MERGED, "torch.cat([z[:, i] for i in range(h)], 2)")),
+        correct("hstack of words", RIGHT.but(MERGED, "torch.stack([z[:, :, t].reshape(B, h * d_k) for t in range(T)], dim=1)")),
+        correct("einsum", RIGHT.but("z.transpose(1, 2)", "torch.einsum('bhtk->bthk', z)")),
+        correct("movedim, minus one", RIGHT.but(MERGED, "z.movedim(1, 2).reshape(B, T, -1)")),
+        correct("loops", """
             def merge_heads(z):
                 out = torch.zeros(z.shape[0], z.shape[2], z.shape[1] * z.shape[3], dtype=z.dtype)
                 for b, sentence in enumerate(z):
@@ -135,7 +135,7 @@ EXERCISE = Exercise(
                         out[b, t] = torch.cat([head[t] for head in sentence])
                 return out
         """),
-        right("features forward", RIGHT.but(MERGED, "z.transpose(2, 3).reshape(B, h * d_k, T).transpose(1, 2)")),
+        correct("features forward", RIGHT.but(MERGED, "z.transpose(2, 3).reshape(B, h * d_k, T).transpose(1, 2)")),
     ),
     hints=(
         "the numbers of one word must lie next to each other before you join them. Where do they lie now?",

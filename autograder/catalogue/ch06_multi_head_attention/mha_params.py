@@ -4,7 +4,7 @@ import torch
 
 from autograder.catalogue.ch06_multi_head_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, visible
 
 COUNT, OUTPUT = sections("count output")
@@ -45,95 +45,95 @@ EXERCISE = Exercise(
         visible("the paper's size, with biases", of_the_paper, True),
         visible("the same without biases", of_the_paper, False),
         visible("4 features, 2 heads", Case((4, 2, True))),
-        hidden("other sizes, with biases", drawn, True, says="d_model, a multiple of h"),
-        hidden("other sizes, without biases", drawn, False, says="whether each of the four projections adds one"),
-        hidden("one head", Case((9, 1, True)), says="d_model, a multiple of h"),
-        hidden("one feature", Case((1, 1, True)), says="d_model, a multiple of h"),
+        hidden("other sizes, with biases", drawn, True, announced_by="d_model, a multiple of h"),
+        hidden("other sizes, without biases", drawn, False, announced_by="whether each of the four projections adds one"),
+        hidden("one head", Case((9, 1, True)), announced_by="d_model, a multiple of h"),
+        hidden("one feature", Case((1, 1, True)), announced_by="d_model, a multiple of h"),
     ),
     omits={"a batch of one": "there is one module", "a length of one": "there is one module",
            "a second call": "three plain values leave nothing to keep", "precision": "widths are small whole numbers",
            "repeated items": "there is no list"},
-    wrong=(
-        wrong("times the heads", RIGHT.ending_in(" * h"), COUNT,
+    mistakes=(
+        mistake("times the heads", RIGHT.ending_in(" * h"), COUNT,
               "You multiplied by the number of heads. The heads *share* the matrices: each takes d/h of the columns.", counted),
-        wrong("the weights times the heads", RIGHT.but(WEIGHTS, "4 * h * d * d"), COUNT,
+        mistake("the weights times the heads", RIGHT.but(WEIGHTS, "4 * h * d * d"), COUNT,
               "The matrices were counted once for each head. A head's own matrix has only d/h columns; all of them make one square.",
               counted),
-        wrong("three heads' matrices and one output", RIGHT.but(WEIGHTS, "3 * h * d * d + d * d"), COUNT,
+        mistake("three heads' matrices and one output", RIGHT.but(WEIGHTS, "3 * h * d * d + d * d"), COUNT,
               "Every head was given three full matrices. A head's own matrix has only d/h columns; all of them make one square.",
               counted),
-        wrong("three matrices", RIGHT.but(WEIGHTS, "3 * d * d").but("4 * d if", "3 * d if"), OUTPUT,
+        mistake("three matrices", RIGHT.but(WEIGHTS, "3 * d * d").but("4 * d if", "3 * d if"), OUTPUT,
               "You counted three matrices. There is a fourth: W_O, after the heads stand side by side.", counted),
-        wrong("three matrices, four biases", RIGHT.but(WEIGHTS, "3 * d * d"), OUTPUT,
+        mistake("three matrices, four biases", RIGHT.but(WEIGHTS, "3 * d * d"), OUTPUT,
               "You counted three matrices and four biases. W_O is a matrix too.", counted),
-        wrong("four matrices, three biases", RIGHT.but("4 * d if", "3 * d if"), COUNT,
+        mistake("four matrices, three biases", RIGHT.but("4 * d if", "3 * d if"), COUNT,
               "Four matrices, but only three biases: W_O has one as well.", counted),
-        wrong("no bias ever", RIGHT.but(BIASES, "0"), COUNT,
+        mistake("no bias ever", RIGHT.but(BIASES, "0"), COUNT,
               "The biases are missing: where there are any, each of the four projections adds d numbers.", counted),
-        wrong("biases always", RIGHT.but(" if bias else 0", ""), COUNT,
+        mistake("biases always", RIGHT.but(" if bias else 0", ""), COUNT,
               "The biases were counted although bias is False.", counted),
-        wrong("bias the wrong way round", RIGHT.but("if bias", "if not bias"), COUNT,
+        mistake("bias the wrong way round", RIGHT.but("if bias", "if not bias"), COUNT,
               "Biases were counted where there are none, and left out where there are.", counted),
-        wrong("one head only", RIGHT.but(WEIGHTS, "4 * d * (d // h)").but("4 * d if", "4 * (d // h) if"), COUNT,
+        mistake("one head only", RIGHT.but(WEIGHTS, "4 * d * (d // h)").but("4 * d if", "4 * (d // h) if"), COUNT,
               "That is the share of one head, and there are h of them side by side.", counted),
-        wrong("one head's three matrices, a whole output", RIGHT.but(WEIGHTS, "3 * d * (d // h) + d * d").but(
+        mistake("one head's three matrices, a whole output", RIGHT.but(WEIGHTS, "3 * d * (d // h) + d * d").but(
                   "4 * d if", "3 * (d // h) + d if"), COUNT,
               "Queries, keys and values were counted for one head alone, W_O in full. There are h heads.", counted),
-        wrong("squares of d_k", RIGHT.but(WEIGHTS, "4 * h * (d // h) ** 2"), COUNT,
+        mistake("squares of d_k", RIGHT.but(WEIGHTS, "4 * h * (d // h) ** 2"), COUNT,
               """You counted small squares, d_k by d_k for each head. A head reads *all* d features of a word and makes d_k numbers
               of them: d by d_k.""", counted),
-        wrong("small squares and a whole output", RIGHT.but(WEIGHTS, "3 * h * (d // h) ** 2 + d * d"), COUNT,
+        mistake("small squares and a whole output", RIGHT.but(WEIGHTS, "3 * h * (d // h) ** 2 + d * d"), COUNT,
               """Queries, keys and values were counted as small squares, d_k by d_k for each head. A head reads all d features of
               a word: d by d_k.""", counted),
-        wrong("one bias for all", RIGHT.but("4 * d if", "d if"), COUNT,
+        mistake("one bias for all", RIGHT.but("4 * d if", "d if"), COUNT,
               "One bias was counted. Each of the four projections has its own d numbers.", counted),
-        wrong("a bias of one number", RIGHT.but("4 * d if", "4 if"), COUNT,
+        mistake("a bias of one number", RIGHT.but("4 * d if", "4 if"), COUNT,
               "A bias was counted as a single number. It has one for each feature that comes out: d.", counted),
-        wrong("a bias for each head", RIGHT.but("4 * d if", "4 * d * h if"), COUNT,
+        mistake("a bias for each head", RIGHT.but("4 * d if", "4 * d * h if"), COUNT,
               "The biases were counted once a head. The heads share them as they share the matrices: d numbers a projection.", counted),
-        wrong("one number for all biases", RIGHT.but("4 * d if", "1 if"), COUNT,
+        mistake("one number for all biases", RIGHT.but("4 * d if", "1 if"), COUNT,
               "All biases together were counted as a single number. Each of the four has one for each feature: d.", counted),
-        wrong("two matrices", RIGHT.but(WEIGHTS, "2 * d * d").but("4 * d if", "2 * d if"), COUNT,
+        mistake("two matrices", RIGHT.but(WEIGHTS, "2 * d * d").but("4 * d if", "2 * d if"), COUNT,
               "You counted two projections. There are four: queries, keys, values and output.", counted),
-        wrong("the output once a head", RIGHT.but(WEIGHTS, "3 * d * d + h * d * d"), COUNT,
+        mistake("the output once a head", RIGHT.but(WEIGHTS, "3 * d * d + h * d * d"), COUNT,
               "W_O was counted once for each head. It is one matrix, behind all of them.", counted),
-        wrong("2 d instead of d squared", RIGHT.but(WEIGHTS, "4 * 2 * d"), COUNT,
+        mistake("2 d instead of d squared", RIGHT.but(WEIGHTS, "4 * 2 * d"), COUNT,
               "A matrix of d by d has d times d numbers.", counted),
-        wrong("matrices of d by h", RIGHT.but(WEIGHTS, "4 * d * h"), COUNT,
+        mistake("matrices of d by h", RIGHT.but(WEIGHTS, "4 * d * h"), COUNT,
               "The matrices were counted as d by h. All heads together are d wide, so each matrix is d by d.", counted),
-        wrong("a single matrix", RIGHT.but(WEIGHTS, "d * d").but("4 * d if", "d if"), COUNT,
+        mistake("a single matrix", RIGHT.but(WEIGHTS, "d * d").but("4 * d if", "d if"), COUNT,
               "You counted one projection. There are four: queries, keys, values and output.", counted),
-        wrong("the condition for the whole sum", formula("mha_params(d, h, bias)", "4 * d * d + 4 * d if bias else 0"), COUNT,
+        mistake("the condition for the whole sum", formula("mha_params(d, h, bias)", "4 * d * d + 4 * d if bias else 0"), COUNT,
               "Without biases you return 0: in `a + b if bias else 0` the condition decides about the whole sum. Brackets help."),
-        wrong("the numbers of the example", RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
+        mistake("the numbers of the example", RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
               "The counts of d = 512 come back whatever d is: they are written into the code. Compute them from d."),
-        wrong("^ for a power", RIGHT.but(WEIGHTS, "4 * (d ^ 2)"), COUNT,
+        mistake("^ for a power", RIGHT.but(WEIGHTS, "4 * (d ^ 2)"), COUNT,
               "In Python ^ is no power: it compares the digits of binary numbers. d squared is d times d.", counted),
-        wrong("the square of d + 1", RIGHT.but("return weights + biases", "return 4 * (d + 1) ** 2 if bias else weights"), COUNT,
+        mistake("the square of d + 1", RIGHT.but("return weights + biases", "return 4 * (d + 1) ** 2 if bias else weights"), COUNT,
               """You counted squares of d + 1. A bias adds one number to each *output*: d rows of d + 1 numbers, not d + 1 rows.""", counted),
-        wrong("a bias of d_k numbers", RIGHT.but("4 * d if", "4 * (d // h) if"), COUNT,
+        mistake("a bias of d_k numbers", RIGHT.but("4 * d if", "4 * (d // h) if"), COUNT,
               "Each bias was counted with d/h numbers, those of one head. A projection makes d features and adds d numbers.", counted),
-        wrong("a float", RIGHT.ending_in(" / 1"), COUNT,
+        mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
               "The number is right, but it came as a float. A count is a whole number: // divides without leaving the integers."),
-        wrong("a text", RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT,
+        mistake("a text", RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT,
               "A text came back. Return the number itself."),
-        wrong("a tensor", RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"), COUNT,
+        mistake("a tensor", RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"), COUNT,
               "A tensor came back. A plain whole number is asked for."),
     ),
-    right=(
-        right("sum", RIGHT),
-        right("one formula", formula("mha_params(d, h, bias)", "4 * d * (d + bool(bias))")),
-        right("head by head", """
+    correct=(
+        correct("sum", RIGHT),
+        correct("one formula", formula("mha_params(d, h, bias)", "4 * d * (d + bool(bias))")),
+        correct("head by head", """
             def mha_params(d, h, bias):
                 d_k = d // h
                 one_head = 3 * (d * d_k + (d_k if bias else 0))
                 return h * one_head + h * d_k * d + (d if bias else 0)
         """),
-        right("asking the library", """
+        correct("asking the library", """
             def mha_params(d, h, bias):
                 return sum(p.numel() for p in nn.MultiheadAttention(d, h, bias=bias).parameters())
         """),
-        right("a loop", """
+        correct("a loop", """
             def mha_params(d, h, bias):
                 total = 0
                 for name in ("query", "key", "value", "output"):
@@ -142,17 +142,17 @@ EXERCISE = Exercise(
                         total += d
                 return total
         """),
-        right("counting layers on no device", """
+        correct("counting layers on no device", """
             def mha_params(d, h, bias):
                 with torch.device("meta"):
                     layers = [nn.Linear(d, d, bias=bias) for _ in range(4)]
                 return sum(p.numel() for layer in layers for p in layer.parameters())
         """),
-        right("counting layers", """
+        correct("counting layers", """
             def mha_params(d, h, bias):
                 return sum(p.numel() for _ in range(4) for p in nn.Linear(d, d, bias).parameters())
         """),
-        right("integer from a float", formula("mha_params(d, h, bias)", "int(4 * d ** 2.0 + 4 * d * int(bias))")),
+        correct("integer from a float", formula("mha_params(d, h, bias)", "int(4 * d ** 2.0 + 4 * d * int(bias))")),
     ),
     hints=(
         "how many projections are there, and what is the shape of each? Does h change any of them?",

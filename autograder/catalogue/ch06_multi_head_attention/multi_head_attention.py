@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Role
-from autograder.catalogue.known_answers import Answer, answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake, usual_mistakes
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
@@ -154,7 +154,7 @@ def layered(layers: str, projected: str) -> Answer:
 
 EXERCISE = Exercise(
     id="multi-head-attention", number="06.3", difficulty=3, minutes=35, visible_points=3, hidden_points=7,
-    reference=MultiHeadAttention, roles=projections, keeps=("last_weights",), section=MODULE,
+    reference=MultiHeadAttention, roles=projections, kept_attributes=("last_weights",), section=MODULE,
     forbidden=("MultiheadAttention",),
     probes=(
         visible("three words, two heads, weights given", WORKED, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
@@ -164,101 +164,101 @@ EXERCISE = Exercise(
         visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
         *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4), precise=far_away),
-        hidden("one head", itself, 2, 4, 6, 1, says="`d_model` must be a multiple of `h`"),
-        hidden("as many heads as features", itself, 2, 4, 5, 5, says="`d_model` must be a multiple of `h`"),
-        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2, says="bias: whether the four projections add one"),
-        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk), says="broadcasts to (B, h, Tq, Tk)"),
-        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk), says="broadcasts to (B, h, Tq, Tk)"),
-        hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, says="must not give NaN"),
-        hidden("the same in training", itself, 2, 3, 9, 3, also="training", says="no dropout"),
-        hidden("d_model 9, 6 heads", indivisible, 9, 6, says="otherwise the constructor raises ValueError"),
+        hidden("one head", itself, 2, 4, 6, 1, announced_by="`d_model` must be a multiple of `h`"),
+        hidden("as many heads as features", itself, 2, 4, 5, 5, announced_by="`d_model` must be a multiple of `h`"),
+        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2, announced_by="bias: whether the four projections add one"),
+        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk), announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk), announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
+        hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
+        hidden("d_model 9, 6 heads", indivisible, 9, 6, announced_by="otherwise the constructor raises ValueError"),
     ),
-    wrong=(
-        wrong("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
+    mistakes=(
+        mistake("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
               """The scores were divided by the root of d_model. Each head compares only d_k = d_model / h numbers, so its
               scores grow with the root of d_k."""),
-        wrong("no scaling", NO_SCALE, MODULE,
+        mistake("no scaling", NO_SCALE, MODULE,
               "Your weights are too sharp: the division by the root of d_k is missing. It is the d_k of one *head*."),
-        wrong("divided by d_k", RIGHT.but("self.d_k ** 0.5", "self.d_k"), MODULE,
+        mistake("divided by d_k", RIGHT.but("self.d_k ** 0.5", "self.d_k"), MODULE,
               "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
-        wrong("divided by the root of h", RIGHT.but("self.d_k ** 0.5", "self.h ** 0.5"), MODULE,
+        mistake("divided by the root of h", RIGHT.but("self.d_k ** 0.5", "self.h ** 0.5"), MODULE,
               """The scores were divided by the root of the number of heads. What makes a score large is how many products it
               adds up: d_k."""),
-        wrong("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
+        mistake("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
               """There are three matrices where four are wanted. Most often it is W_O that is missing: without it what head 0
               found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values share one.)"""),
-        wrong("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
+        mistake("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
               "W_O was made and never used: the merged heads came back as they were."),
-        wrong("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"), TWO_HEADS,
+        mistake("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"), TWO_HEADS,
               "All heads share the weights of head 0. Each head has its own queries and keys, and so its own shares."),
-        wrong("the mean of the heads' weights for all", RIGHT.but(SOFTMAX, SOFTMAX + """
+        mistake("the mean of the heads' weights for all", RIGHT.but(SOFTMAX, SOFTMAX + """
                   weights = weights.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1)""".replace("                  ", "        ")),
               TWO_HEADS, "The heads' weights were averaged and used for all of them: one average again, which is what heads avoid."),
-        wrong("keys and values from those who ask", RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
+        mistake("keys and values from those who ask", RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
               """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
               overwritten. In cross-attention they come from the *other* sentence."""),
-        wrong("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
+        mistake("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
               "The keys were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
-        wrong("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
+        mistake("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
               "The values were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
-        wrong("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
+        mistake("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
               "The queries were made from x_kv, so nobody asks on behalf of x_q. One output for each word of x_q is wanted."),
-        wrong("the two sentences exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
+        mistake("the two sentences exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
               "The two sentences are exchanged: the first argument asks, the second is asked. One output for each word of x_q."),
-        wrong("x_kv asked for its truth", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "x_kv = x_kv or x_q"), CROSS,
+        mistake("x_kv asked for its truth", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "x_kv = x_kv or x_q"), CROSS,
               """A tensor is neither true nor false, so `or` and `if x_kv` stop with an error. Ask whether it `is None`."""),
-        wrong("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
+        mistake("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
               "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
-        wrong("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
+        mistake("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
               "The heads share 1 among themselves. Each *query*, in each head, shares out 1 over the keys: the last axis.",
               quotes=over_heads),
-        wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
+        mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
               "Every key shares itself out among the queries. Each *query* shares out 1 over the keys: the last axis.",
               quotes=row_sums),
-        wrong("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
+        mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
               "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.", quotes=row_sums),
-        wrong("divided after the softmax", NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), MODULE,
+        mistake("divided after the softmax", NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), MODULE,
               "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
               quotes=row_sums),
-        wrong("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
+        mistake("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
               "The mask plays no part. Where it is False the query may not look: hide that score before the softmax."),
-        wrong("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
+        mistake("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
               """You hid what may be seen and kept what should be hidden. True = *may* attend here. (nn.MultiheadAttention reads
               its masks the other way round.)"""),
-        wrong("mask after the softmax", RIGHT.without(HIDING).but("if mask is not None:\n", "if mask is None:\n            mask = True\n").after(
+        mistake("mask after the softmax", RIGHT.without(HIDING).but("if mask is not None:\n", "if mask is None:\n            mask = True\n").after(
                   SOFTMAX, "weights = weights * mask"), MODULE,
               "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before sharing.",
               quotes=row_sums),
-        wrong("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
+        mistake("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
               """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the power
               of 0 is 1, so these words still get a share. Minus infinity hides."""),
-        wrong("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
+        mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
               """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
               right, so leave it as it is."""),
-        wrong("heads split by view alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
+        mistake("heads split by view alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
               """The heads were cut with a single reshape, so head 0 received pieces of *other words* (see 06.1). Cut the
               features first, then move the head axis."""),
-        wrong("heads merged by reshape alone", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
+        mistake("heads merged by reshape alone", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
               """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see 06.2)."""),
-        wrong("split and merged by reshape alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)").but(
+        mistake("split and merged by reshape alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)").but(
                   "z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), SPLIT,
               """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces of
               several words got mixed (see 06.1 and 06.2)."""),
-        wrong("view after the exchange", RIGHT.but("z.transpose(1, 2).reshape(", "z.transpose(1, 2).view("), MERGE,
+        mistake("view after the exchange", RIGHT.but("z.transpose(1, 2).reshape(", "z.transpose(1, 2).view("), MERGE,
               """view refuses: an exchange of axes is only a new reading order. reshape, or contiguous() before view, lays the
               numbers out anew."""),
-        wrong("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"), SPLIT,
+        mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"), SPLIT,
               "The features were dealt out like cards. Head 0 works on the first d_k features of each projection, in a row."),
-        wrong("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"), MERGE,
+        mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"), MERGE,
               "The heads were added up. They stand side by side: h times d_k numbers for each word."),
-        wrong("heads averaged", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
+        mistake("heads averaged", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
               "The heads were averaged. They stand side by side: h times d_k numbers for each word."),
-        wrong("a single head", RIGHT.but(SPLIT_UP, "q, k, v = q[:, None], k[:, None], v[:, None]"), SPLIT,
+        mistake("a single head", RIGHT.but(SPLIT_UP, "q, k, v = q[:, None], k[:, None], v[:, None]"), SPLIT,
               "There is one head of d_model features, whatever h is: the projections were never split."),
-        wrong("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
+        mistake("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
                   "self.merge(weights @ v)", "(weights @ v).mean(dim=1)"), SPLIT,
               "Queries and keys are split, the values are not: each head hands over all of them, and the heads were averaged."),
-        wrong("input cut in place of projections", RIGHT.but(LAYERS, """
+        mistake("input cut in place of projections", RIGHT.but(LAYERS, """
                   self.W_q = nn.Linear(self.d_k, self.d_k, bias=bias)
                   self.W_k = nn.Linear(self.d_k, self.d_k, bias=bias)
                   self.W_v = nn.Linear(self.d_k, self.d_k, bias=bias)
@@ -267,90 +267,90 @@ EXERCISE = Exercise(
                   SPLIT_UP, "q, k, v = self.W_q(q), self.W_k(k), self.W_v(v)"), MODULE,
               """The words were cut first and projected afterward, so head 0 sees only the first d_k features of each word.
               Project all d_model features, then cut."""),
-        wrong("the weights forgotten", RIGHT.without("self.last_weights = weights"), MODULE,
+        mistake("the weights forgotten", RIGHT.without("self.last_weights = weights"), MODULE,
               "The result is right, but nothing was kept: after a call, .last_weights must hold the weights, (B, h, Tq, Tk)."),
-        wrong("the mean of the heads kept", RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
+        mistake("the mean of the heads kept", RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
               "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
-        wrong("scores kept", RIGHT.but("self.last_weights = weights", "self.last_weights = scores"), MODULE,
+        mistake("scores kept", RIGHT.but("self.last_weights = weights", "self.last_weights = scores"), MODULE,
               "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.", quotes=row_sums),
-        wrong("the weights without the mask kept", RIGHT.without("self.last_weights = weights").before(
+        mistake("the weights without the mask kept", RIGHT.without("self.last_weights = weights").before(
                   "if mask is not None:", "self.last_weights = torch.softmax(scores, dim=-1)"), MODULE,
               """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed the
               values."""),
-        wrong("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"), MODULE,
+        mistake("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"), MODULE,
               "Two things came back. forward returns the output alone; the weights stay on the module, in .last_weights."),
-        wrong("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
+        mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
               "The projection named for the query makes your keys, and the other way round."),
-        wrong("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
+        mistake("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
               "The queries were compared with themselves: the keys are made and never used."),
-        wrong("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
+        mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
               "The keys were made by the query projection; the one for keys was made and never used."),
-        wrong("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
+        mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
               "Nothing in your result is below 0: a ReLU stands at its end. The output projection is the last step."),
-        wrong("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
+        mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
               "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
               quotes=over_heads),
-        wrong("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
+        mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
               "The keys were mixed. Keys are for being found; the values are what is mixed."),
-        wrong("projections made in forward", layered("self.bias = bias", """
+        mistake("projections made in forward", layered("self.bias = bias", """
                   q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""), MODULE,
               "Projections are made anew in every call, so nothing is learned. Make them once, in the constructor."),
-        wrong("plain tensors instead of parameters", layered(
+        mistake("plain tensors instead of parameters", layered(
                   "self.W_q, self.W_k, self.W_v = (torch.randn(d_model, d_model) for _ in range(3))",
                   "q, k, v = x_q @ self.W_q, x_kv @ self.W_k, x_kv @ self.W_v"), MODULE,
               "The matrices are plain tensors, so an optimizer would never see them. nn.Parameter or nn.Linear registers them."),
-        wrong("heads kept in a plain list", layered("""
+        mistake("heads kept in a plain list", layered("""
                   self.heads = [nn.Linear(d_model, d_model, bias=bias) for _ in range(3)]""",
                   "q, k, v = self.heads[0](x_q), self.heads[1](x_kv), self.heads[2](x_kv)"), MODULE,
               "A Python list hides its layers from the module. nn.ModuleList shows them."),
-        wrong("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
+        mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
               """When d_model is no multiple of h, torch stops with an error of its own, if at all. Ask in the constructor, and
               raise a ValueError."""),
-        wrong("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
+        mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
               "The sizes are checked by assert, which raises AssertionError. A ValueError is asked for."),
-        wrong("the rest cut off", RIGHT.but(CHECK, "").but(
+        mistake("the rest cut off", RIGHT.but(CHECK, "").but(
                   "x.reshape(B, T, self.h, self.d_k)", "x[..., :self.h * self.d_k].reshape(B, T, self.h, self.d_k)").but(
                   "self.W_o(attended)", "self.W_o(F.pad(attended, (0, x_q.shape[-1] - attended.shape[-1])))"), SPLIT,
               "Where d_model is no multiple of h you dropped what was left over. Raise a ValueError in the constructor."),
-        wrong("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"), MODULE,
+        mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"), MODULE,
               "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
-        wrong("a look at the future forbidden", RIGHT.before(SOFTMAX, """
+        mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""), MODULE,
               "Later words get weight 0: that is the causal mask of chapter 08. Only the mask that is passed in hides words."),
-        wrong("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), MODULE,
+        mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), MODULE,
               "Some weights are 0 and the others doubled, in evaluation too. This exercise has no dropout."),
-        wrong("dropout in training", RIGHT.after(O_LAYER, "self.drop = nn.Dropout(0.5)").after(
+        mistake("dropout in training", RIGHT.after(O_LAYER, "self.drop = nn.Dropout(0.5)").after(
                   SOFTMAX, "weights = self.drop(weights)"), MODULE,
               "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
-        wrong("frozen projections", RIGHT.after(O_LAYER, "self.requires_grad_(False)"), MODULE,
+        mistake("frozen projections", RIGHT.after(O_LAYER, "self.requires_grad_(False)"), MODULE,
               "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
-        wrong("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), MODULE,
+        mistake("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), MODULE,
               """The values are right, but the weights that mix the values were detached, so no gradient reaches the query and key
               projections. Detach only what you *keep*."""),
-        wrong("exponential without care", RIGHT.but(SOFTMAX, """
+        mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), MODULE,
               """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, or
               use chapter 04's softmax."""),
-        wrong("softmax over the queries and no scaling", NO_SCALE.but("dim=-1", "dim=-2"), TWO_HEADS,
+        mistake("softmax over the queries and no scaling", NO_SCALE.but("dim=-1", "dim=-2"), TWO_HEADS,
               "Two things at once: every key shares itself out among the queries, and the division by the root of d_k is missing.",
               quotes=row_sums),
-        wrong("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
+        mistake("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
               """Two things at once: the heads were cut with a single reshape, which mixes words, and the division by the root
               of d_k is missing."""),
         *usual_mistakes(RIGHT, arguments="x_q", squeezed=MERGE, viewed=MODULE),
     ),
-    right=(
-        right("four Linears", RIGHT),
-        right("one fused Linear for self and cross", layered(
+    correct=(
+        correct("four Linears", RIGHT),
+        correct("one fused Linear for self and cross", layered(
             "self.qkv = nn.Linear(d_model, 3 * d_model, bias=bias)",
             "q, k, v = self.qkv(x_q).chunk(3, -1)[0], *self.qkv(x_kv).chunk(3, -1)[1:]")),
-        right("fused, all of one head together", layered("self.qkv = nn.Linear(d_model, 3 * d_model, bias=bias)", """
+        correct("fused, all of one head together", layered("self.qkv = nn.Linear(d_model, 3 * d_model, bias=bias)", """
             def cut(x):
                 return self.qkv(x).view(x.shape[0], x.shape[1], self.h, 3 * self.d_k).transpose(1, 2).chunk(3, dim=-1)
             q, (_, k, v) = cut(x_q)[0], cut(x_kv)""").without(SPLIT_UP)),
-        right("heads as modules of their own", """
+        correct("heads as modules of their own", """
             class Head(nn.Module):
                 def __init__(self, d_model, d_k, bias):
                     super().__init__()
@@ -381,7 +381,7 @@ EXERCISE = Exercise(
                     self.last_weights = torch.stack([w for _, w in results], dim=1)
                     return self.out(torch.cat([z for z, _ in results], dim=-1))
         """),
-        right("bare parameters, one for each head", """
+        correct("bare parameters, one for each head", """
             class MultiHeadAttention(nn.Module):
                 def __init__(self, D, heads, bias=True):
                     super().__init__()
@@ -404,40 +404,40 @@ EXERCISE = Exercise(
                     self.last_weights = w.detach()
                     return torch.einsum("bhqs,bhsk,hkd->bqd", w, v, self.O)
         """),
-        right("bare square matrices, weights kept detached", layered("""
+        correct("bare square matrices, weights kept detached", layered("""
             self.wq = nn.Parameter(torch.randn(d_model, d_model))
             self.wk = nn.Parameter(torch.randn(d_model, d_model))
             self.wv = nn.Parameter(torch.randn(d_model, d_model))
         """, "q, k, v = x_q @ self.wq, x_kv @ self.wk, x_kv @ self.wv").but(
             "self.last_weights = weights", "self.last_weights = weights.detach().clone()")),
-        right("bare square matrices, outputs first", layered("""
+        correct("bare square matrices, outputs first", layered("""
             self.a = nn.Parameter(torch.randn(d_model, d_model))
             self.b = nn.Parameter(torch.randn(d_model, d_model))
             self.c = nn.Parameter(torch.randn(d_model, d_model))
         """, "q, k, v = x_q @ self.a.T, F.linear(x_kv, self.b), x_kv @ self.c.T")),
-        right("the heads in the middle", layered("""
+        correct("the heads in the middle", layered("""
             self.wq = nn.Parameter(torch.randn(d_model, h, d_model // h))
             self.wk = nn.Parameter(torch.randn(d_model, h, d_model // h))
             self.wv = nn.Parameter(torch.randn(d_model, h, d_model // h))
         """, "q, k, v = x_q, x_kv, x_kv").but(SPLIT_UP, """
             q, k, v = (torch.einsum("btd,dhk->bhtk", x, w) for x, w in ((q, self.wq), (k, self.wk), (v, self.wv)))""")),
-        right("a loop over the heads", RIGHT.but(SPLIT_UP, "parts = list(zip(*(x.chunk(self.h, -1) for x in (q, k, v))))").but("""\
+        correct("a loop over the heads", RIGHT.but(SPLIT_UP, "parts = list(zip(*(x.chunk(self.h, -1) for x in (q, k, v))))").but("""\
         scores = q @ k.transpose(-2, -1)
         scores = scores / self.d_k ** 0.5
 """, """\
         scores = torch.stack([a @ b.mT for a, b, _ in parts], 1) / math.sqrt(self.d_k)
 """).but("self.merge(weights @ v)", "torch.cat([weights[:, i] @ c for i, (_, _, c) in enumerate(parts)], -1)")),
-        right("keys and values fused, the library's softmax and -1e9", layered("""
+        correct("keys and values fused, the library's softmax and -1e9", layered("""
             self.to_q = nn.Linear(d_model, d_model, bias=bias)
             self.to_kv = nn.Linear(d_model, 2 * d_model, bias=bias)
         """, "q, (k, v) = self.to_q(x_q), self.to_kv(x_kv).chunk(2, dim=-1)").but('float("-inf")', "-1e9").but(
             "torch.softmax(scores, dim=-1)", "F.softmax(scores, dim=-1)")),
-        right("the fused kernel for the output", RIGHT.but(
+        correct("the fused kernel for the output", RIGHT.but(
             "self.merge(weights @ v)", "self.merge(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))")),
-        right("queries scaled first, weights as a buffer", RIGHT.after(
+        correct("queries scaled first, weights as a buffer", RIGHT.after(
             O_LAYER, 'self.register_buffer("last_weights", None, persistent=False)').without(DIVISION).but(
             "self.split(q)", "self.split(q) / math.sqrt(self.d_k)")),
-        right("ModuleList of four", RIGHT.but(
+        correct("ModuleList of four", RIGHT.but(
             LAYERS, "self.layers = nn.ModuleList([nn.Linear(d_model, d_model, bias=bias) for _ in range(4)])").but(
             PROJECTED, "q, k, v = (layer(x) for layer, x in zip(self.layers, (x_q, x_kv, x_kv)))").but("self.W_o(", "self.layers[-1](")),
     ),

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model.positional_encoding import sinusoidal_table
@@ -48,73 +48,73 @@ EXERCISE = Exercise(
     probes=(
         visible("four words, a table of six rows", Case((WORDS, sinusoidal_table(6, 4)))),
         visible("2 sentences of 3 words, from position 2 on", inputs, 2, 3, 5, 8, 2),
-        hidden("no offset given", without_offset, says="offset=0"),
+        hidden("no offset given", without_offset, announced_by="offset=0"),
         *usual_probes(inputs, other=(3, 4, 6, 9, 3), smallest=(1, 1, 1, 6, 4), common=(2, 3, 4, 7, 1), precise=far),
-        hidden("the whole table", inputs, 2, 5, 4, 5, 0, says="with offset + T at most L"),
-        hidden("the table's last rows", inputs, 2, 3, 4, 8, 5, says="with offset + T at most L"),
-        hidden("more sentences than words", inputs, 5, 2, 3, 9, 1, says=PROMISED),
-        hidden("as many sentences as words", inputs, 4, 4, 3, 9, 2, says=PROMISED),
+        hidden("the whole table", inputs, 2, 5, 4, 5, 0, announced_by="with offset + T at most L"),
+        hidden("the table's last rows", inputs, 2, 3, 4, 8, 5, announced_by="with offset + T at most L"),
+        hidden("more sentences than words", inputs, 5, 2, 3, 9, 1, announced_by=PROMISED),
+        hidden("as many sentences as words", inputs, 4, 4, 3, 9, 2, announced_by=PROMISED),
     ),
-    wrong=(
-        wrong("the whole table", RIGHT.but(ROWS, "rows = pe"), ADD,
+    mistakes=(
+        mistake("the whole table", RIGHT.but(ROWS, "rows = pe"), ADD,
               "The whole table was added, which fits only a sentence that is as long as the table. Take as many rows as there are words."),
-        wrong("offset ignored", RIGHT.but(ROWS, "rows = pe[:T]"), OFFSET,
+        mistake("offset ignored", RIGHT.but(ROWS, "rows = pe[:T]"), OFFSET,
               """The rows always begin at position 0. While decoding, one word comes at a time, and the third one stands at position
               2: `offset` says where the first word of x stands."""),
-        wrong("from the offset to the length", RIGHT.but(ROWS, "rows = pe[offset:T]"), OFFSET,
+        mistake("from the offset to the length", RIGHT.but(ROWS, "rows = pe[offset:T]"), OFFSET,
               "The rows end at T. They begin at `offset`, and T of them are needed."),
-        wrong("offset from the end", RIGHT.but(ROWS, "rows = pe[len(pe) - offset - T:len(pe) - offset]"), OFFSET,
+        mistake("offset from the end", RIGHT.but(ROWS, "rows = pe[len(pe) - offset - T:len(pe) - offset]"), OFFSET,
               "The rows were counted from the end of the table. Position 0 is its first row."),
-        wrong("one too far", RIGHT.but(ROWS, "rows = pe[offset + 1:offset + T + 1]"), OFFSET,
+        mistake("one too far", RIGHT.but(ROWS, "rows = pe[offset + 1:offset + T + 1]"), OFFSET,
               "The rows begin one too late: the word at position `offset` gets row `offset`."),
-        wrong("one too early", RIGHT.but(ROWS, "rows = pe[max(offset - 1, 0):max(offset - 1, 0) + T]"), OFFSET,
+        mistake("one too early", RIGHT.but(ROWS, "rows = pe[max(offset - 1, 0):max(offset - 1, 0) + T]"), OFFSET,
               "The rows begin one too early: the word at position `offset` gets row `offset`; nothing is taken away from it."),
-        wrong("the number itself added", RIGHT.but(ROWS, "rows = pe[:T] + offset"), OFFSET,
+        mistake("the number itself added", RIGHT.but(ROWS, "rows = pe[:T] + offset"), OFFSET,
               "The number `offset` was added to the rows of position 0 and on. It says which rows to take: those that begin at `offset`."),
-        wrong("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
+        mistake("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
               "The rows begin at twice the offset: it was counted two times."),
-        wrong("rolled the wrong way", RIGHT.but(ROWS, "rows = pe.roll(offset, 0)[:T]"), OFFSET,
+        mistake("rolled the wrong way", RIGHT.but(ROWS, "rows = pe.roll(offset, 0)[:T]"), OFFSET,
               "The table was rolled the wrong way: row 0 lies at place `offset` now, and row `offset` should lie at place 0."),
-        wrong("as many rows as features", RIGHT.but("x.shape[1]", "x.shape[-1]"), ADD,
+        mistake("as many rows as features", RIGHT.but("x.shape[1]", "x.shape[-1]"), ADD,
               """As many rows were taken as a word has *features*. The words are counted by the second axis, x.shape[1] (in the example
               both are 4)."""),
-        wrong("the whole table without an offset", RIGHT.but(ROWS, "rows = pe[offset:offset + T] if offset else pe"), ADD,
+        mistake("the whole table without an offset", RIGHT.but(ROWS, "rows = pe[offset:offset + T] if offset else pe"), ADD,
               "With offset = 0 the whole table was added. 0 is an offset like any other: T rows, from row 0 on."),
-        wrong("the last rows", RIGHT.but(ROWS, "rows = pe[len(pe) - T:]"), OFFSET,
+        mistake("the last rows", RIGHT.but(ROWS, "rows = pe[len(pe) - T:]"), OFFSET,
               "The last rows of the table were added. The first word of x stands at position `offset`, which is 0 if nothing is said."),
-        wrong("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
+        mistake("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
               """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the second axis,
               x.shape[1]."""),
-        wrong("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
+        mistake("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
               "Every word got the same row, so no two places can be told apart. Each word gets the row of its own position."),
-        wrong("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
+        mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
               "Sentence b got row b: the table was laid along the batch. Positions run along the words, the second axis."),
-        wrong("put beside instead of added", RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
+        mistake("put beside instead of added", RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
               "The rows were put beside the words, so D has doubled. They are added.", quotes=sizes),
-        wrong("multiplied", RIGHT.but("x + rows", "x * rows"), ADD, "The rows were multiplied with the words. They are added."),
-        wrong("subtracted", RIGHT.but("x + rows", "x - rows"), ADD, "The rows were subtracted. They are added."),
-        wrong("scaled by the root of D", RIGHT.but("x + rows", "x * x.shape[-1] ** 0.5 + rows"), ADD,
+        mistake("multiplied", RIGHT.but("x + rows", "x * rows"), ADD, "The rows were multiplied with the words. They are added."),
+        mistake("subtracted", RIGHT.but("x + rows", "x - rows"), ADD, "The rows were subtracted. They are added."),
+        mistake("scaled by the root of D", RIGHT.but("x + rows", "x * x.shape[-1] ** 0.5 + rows"), ADD,
               """The words were multiplied by the root of D first. That belongs to the embedding (02.4); here x has it behind it."""),
-        wrong("positions scaled", RIGHT.but("x + rows", "x + rows / x.shape[-1] ** 0.5"), ADD,
+        mistake("positions scaled", RIGHT.but("x + rows", "x + rows / x.shape[-1] ** 0.5"), ADD,
               "The rows were scaled. They are added as they are."),
-        wrong("positions to be learned", RIGHT.but("x + rows", "x + nn.Parameter(rows.clone())"), ADD,
+        mistake("positions to be learned", RIGHT.but("x + rows", "x + nn.Parameter(rows.clone())"), ADD,
               """The result is right, but no gradient reaches the table that was passed in: a new nn.Parameter, or .detach(), cuts it off.
               Add the rows as they are. A table of sines is not learned, but another table may be."""),
-        wrong("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD, "The words came back as they were: nothing was added."),
+        mistake("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD, "The words came back as they were: nothing was added."),
         in_place("x", RIGHT.but("x + rows", "x.add_(rows)"), ADD),
         *usual_mistakes(RIGHT, detached=ADD, float32=ADD, squeezed=ADD, quotes_size=sizes),
     ),
-    right=(
-        right("slice", RIGHT),
-        right("lookup", formula("add_positions(x, table, start=0)", "x + table[torch.arange(start, start + x.size(1))]")),
-        right("index_select", formula("add_positions(x, pe, o=0)", "x + pe.index_select(0, torch.arange(x.shape[1]) + o)[None]")),
-        right("embedding", formula("add_positions(x, pe, offset=0)", "x + F.embedding(torch.arange(offset, offset + x.shape[1]), pe)")),
-        right("loops", """
+    correct=(
+        correct("slice", RIGHT),
+        correct("lookup", formula("add_positions(x, table, start=0)", "x + table[torch.arange(start, start + x.size(1))]")),
+        correct("index_select", formula("add_positions(x, pe, o=0)", "x + pe.index_select(0, torch.arange(x.shape[1]) + o)[None]")),
+        correct("embedding", formula("add_positions(x, pe, offset=0)", "x + F.embedding(torch.arange(offset, offset + x.shape[1]), pe)")),
+        correct("loops", """
             def add_positions(x, pe, offset=0):
                 words = [x[:, t] + pe[offset + t] for t in range(x.shape[1])]
                 return torch.stack(words, dim=1)
         """),
-        right("narrow", formula("add_positions(x, pe, offset=0)", "torch.add(x, pe.narrow(0, offset, x.shape[1]))")),
+        correct("narrow", formula("add_positions(x, pe, offset=0)", "torch.add(x, pe.narrow(0, offset, x.shape[1]))")),
     ),
     hints=(
         "which row of the table belongs to the first word of x?",

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, SECOND_CALL, UNTOUCHED, hidden, visible
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
@@ -155,16 +155,16 @@ EXERCISE = Exercise(
         visible("option 1: the position itself", Case((numbered,))),
         visible("option 2: the share of the sentence", Case((share_of_the_sentence,))),
         visible("the same row everywhere", Case((constant,))),
-        hidden("another table at each call", drawn, random_table, says="two calls with the same T and d agree"),
-        hidden("seven places, then the first again", Case((weekdays,)), says="no two of the first 50 rows agree"),
+        hidden("another table at each call", drawn, random_table, announced_by="two calls with the same T and d agree"),
+        hidden("seven places, then the first again", Case((weekdays,)), announced_by="no two of the first 50 rows agree"),
         hidden("the first again, but for the last digits", Case((nearly_weekdays,)),
-               says="rows that differ by less than 0.000001 do"),
-        hidden("neighbors alike, others not", Case((zigzag,)), says="for each gap"),
-        hidden("bounded, far from 1", Case((loud_weekdays,)), says="no more than three times that at T = 10"),
-        hidden("the position with a minus", Case((downward,)), says="without its sign"),
-        hidden("only the last row grows", Case((one_row_grows,)), says="the largest number at T = 10,000"),
-        hidden("the root of the position", Case((root,)), says="no more than three times that at T = 10"),
-        hidden(SECOND_CALL, Case((weekdays,), before=(numbered,)), also=UNTOUCHED, says=PROMISED),
+               announced_by="rows that differ by less than 0.000001 do"),
+        hidden("neighbors alike, others not", Case((zigzag,)), announced_by="for each gap"),
+        hidden("bounded, far from 1", Case((loud_weekdays,)), announced_by="no more than three times that at T = 10"),
+        hidden("the position with a minus", Case((downward,)), announced_by="without its sign"),
+        hidden("only the last row grows", Case((one_row_grows,)), announced_by="the largest number at T = 10,000"),
+        hidden("the root of the position", Case((root,)), announced_by="no more than three times that at T = 10"),
+        hidden(SECOND_CALL, Case((weekdays,), before=(numbered,)), checks=UNTOUCHED, announced_by=PROMISED),
     ),
     omits={
         "a batch of one": "there is no batch",
@@ -173,74 +173,74 @@ EXERCISE = Exercise(
         "falsy values": "no values go in",
         "repeated items": "rows that repeat are what some of the functions return",
     },
-    wrong=(
-        wrong("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
+    mistakes=(
+        mistake("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
               """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence, and others in
               the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
-        wrong("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
+        mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
               """Only neighbors were compared. One distance for *each* gap is wanted: two places apart, three, and so on.""",
               quotes=as_told),
-        wrong("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
+        mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
               """Distances were measured from position 0 alone, so there is nothing to compare within a sentence. The same gap must be
               as wide everywhere.""", quotes=as_told),
-        wrong("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
+        mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
               """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like; gap 1 must be
               the same everywhere.""", quotes=as_told),
-        wrong("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
+        mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
                 sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""), CRITERIA,
               """You ask that distance grows with the gap. That is another property, which the sinusoids do not have: from position 0,
               position 4 is nearer than position 3.""", quotes=as_told),
-        wrong("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
+        mistake("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
               "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
-        wrong("distances equal to the last digit", RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
+        mistake("distances equal to the last digit", RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
               "Distances were asked to agree to the last digit, which rounding prevents. Allow a thousandth.", quotes=as_told),
-        wrong("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
+        mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
               "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
-        wrong("neighbors compared for uniqueness", RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
+        mistake("neighbors compared for uniqueness", RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
               "Not all pairs of rows were compared: only neighbors, or only the first few. A code that comes round again, as weekdays do, repeats later."),
-        wrong("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
+        mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
               "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with what it was at 10.", quotes=as_told),
-        wrong("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
+        mistake("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
               """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T = 10."""),
-        wrong("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
+        mistake("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
               """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T = 10,000 with T = 10."""),
-        wrong("the sign not taken away", RIGHT.but(BOUNDED, BOUNDED.replace(".abs()", "")), CRITERIA,
+        mistake("the sign not taken away", RIGHT.but(BOUNDED, BOUNDED.replace(".abs()", "")), CRITERIA,
               """The largest number was looked for with its sign. A code can grow downward, to -9,999, and its largest number is 0: take
               the size without its sign."""),
-        wrong("bounded in the mean", RIGHT.but(BOUNDED, BOUNDED.replace(".max()", ".mean()")), CRITERIA,
+        mistake("bounded in the mean", RIGHT.but(BOUNDED, BOUNDED.replace(".max()", ".mean()")), CRITERIA,
               "The mean was compared, in which one row that grows is lost among ten thousand. Compare the largest number."),
-        wrong("no larger than at ten", RIGHT.but("<= 3 * fn", "<= fn"), CRITERIA,
+        mistake("no larger than at ten", RIGHT.but("<= 3 * fn", "<= fn"), CRITERIA,
               """Bounded was taken for *no larger at all than at T = 10*. Random numbers find a slightly larger one among ten thousand rows;
               three times the size at 10 is allowed."""),
-        wrong("unique in every column", RIGHT.but("amax(-1)", "amin(-1)"), CRITERIA,
+        mistake("unique in every column", RIGHT.but("amax(-1)", "amin(-1)"), CRITERIA,
               "Two rows count as the same as soon as one column agrees. They agree when *all* columns do: look at the largest difference.",
               quotes=as_told),
-        wrong("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
+        mistake("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
                                              "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
               "Only the sums of the rows were compared. Different rows can have one sum, and equal sums hide which numbers differ.", quotes=as_told),
-        wrong("lengths in place of distances", RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
+        mistake("lengths in place of distances", RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
               CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the other way round; take
               the length of their difference.""", quotes=as_told),
-        wrong("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
+        mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
               "The function was asked once and the table compared with itself. Ask twice."),
-        wrong("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
+        mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
               """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes with the length
               is a matter of consistency.""", quotes=as_told),
-        wrong("deterministic and random exchanged", RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
+        mistake("deterministic and random exchanged", RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
               CRITERIA, "True should mean that two calls agree.", quotes=as_told),
-        wrong("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
+        mistake("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
               "True should mean that no two positions share a row.", quotes=as_told),
-        wrong("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
+        mistake("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
               "A number came back. Each of the four is True or False."),
-        wrong("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")), CRITERIA,
+        mistake("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")), CRITERIA,
               "A tensor came back. Each of the four is a plain True or False."),
-        wrong("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
+        mistake("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
               "The four keys are unique, consistent, bounded and deterministic."),
     ),
-    right=(
-        right("loops", RIGHT),
-        right("cdist", """
+    correct=(
+        correct("loops", RIGHT),
+        correct("cdist", """
             def check_criteria(fn):
                 def distances(T):
                     rows = fn(T, 16).double()
@@ -258,7 +258,7 @@ EXERCISE = Exercise(
                 return dict(unique=not close.any().item(), consistent=consistent, bounded=large <= 4 * small,
                             deterministic=torch.equal(fn(12, 16), fn(12, 16)))
         """),
-        right("rows rounded", """
+        correct("rows rounded", """
             def check_criteria(fn):
                 rows = fn(60, 6)
                 keys = {tuple(round(v, 5) for v in row) for row in rows.tolist()}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 
 ROTATION, SPEEDS = sections("rotation speeds")
@@ -43,15 +43,15 @@ ANGLE, TOP, BOTTOM = "k / 10000 ** (i / d)", "M[i, i], M[i, i + 1] = cos, -sin",
 
 EXERCISE = Exercise(
     id="shift-matrix", number="07.4", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
-    reference=shift_matrix, reads=in_single_precision, section=ROTATION,
+    reference=shift_matrix, normalize=in_single_precision, section=ROTATION,
     probes=(
         visible("one place on, d = 4", Case((1, 4)), atol=1e-3),
         visible("three places on, d = 6", Case((3, 6)), atol=1e-3),
-        hidden("one hand", Case((2, 2)), atol=1e-3, says="d: even, 2 or more"),
-        hidden("no shift", Case((0, 4)), atol=1e-3, says="0 and negative ones too"),
-        hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3, says=PROMISED),
-        hidden("a long way", some, (40, 90), (2, 5), atol=1e-3, says=PROMISED),
-        hidden("backwards", Case((-2, 6)), atol=1e-3, says="0 and negative ones too"),
+        hidden("one hand", Case((2, 2)), atol=1e-3, announced_by="d: even, 2 or more"),
+        hidden("no shift", Case((0, 4)), atol=1e-3, announced_by="0 and negative ones too"),
+        hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3, announced_by=PROMISED),
+        hidden("a long way", some, (40, 90), (2, 5), atol=1e-3, announced_by=PROMISED),
+        hidden("backwards", Case((-2, 6)), atol=1e-3, announced_by="0 and negative ones too"),
         second_call(some, (2, 6), (2, 5), atol=1e-3),
     ),
     omits={
@@ -60,27 +60,27 @@ EXERCISE = Exercise(
         "precision": "no numbers with a fraction go in",
         "repeated items": "there are no items",
     },
-    wrong=(
-        wrong("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
+    mistakes=(
+        mistake("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
               """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is turned, or the
               matrix is meant to stand on the left (then it is the transpose of the one for the right).""", quotes=off_row),
-        wrong("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
+        mistake("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
               "Every pair is turned by the same angle. Each hand has a speed of its own.", quotes=off_row),
-        wrong("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
+        mistake("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
               "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
               quotes=off_row),
-        wrong("twice the speeds' exponent", RIGHT.but("(i / d)", "(2 * i / d)"), SPEEDS,
+        mistake("twice the speeds' exponent", RIGHT.but("(i / d)", "(2 * i / d)"), SPEEDS,
               "The exponent is twice too large: the even column's number *is* 2i.", quotes=off_row),
-        wrong("multiplied instead of divided", RIGHT.but("k / 10000", "k * 10000"), SPEEDS,
+        mistake("multiplied instead of divided", RIGHT.but("k / 10000", "k * 10000"), SPEEDS,
               "The shift is multiplied by the power of 10,000. Later hands are slower: divide.", quotes=off_row),
-        wrong("a mirror", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= sin, -cos"), ROTATION,
+        mistake("a mirror", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= sin, -cos"), ROTATION,
               "Each block mirrors instead of turning: one of its signs is off. A turn by 0 must be the identity.", quotes=off_row),
-        wrong("both sines positive", RIGHT.but("-sin", "sin"), ROTATION,
+        mistake("both sines positive", RIGHT.but("-sin", "sin"), ROTATION,
               "Both sines have the same sign, so the blocks are no rotations: the lengths of the rows change.", quotes=off_row),
-        wrong("sine and cosine exchanged", RIGHT.but("cos, sin = math.cos(angle), math.sin(angle)",
+        mistake("sine and cosine exchanged", RIGHT.but("cos, sin = math.cos(angle), math.sin(angle)",
                                                     "sin, cos = math.cos(angle), math.sin(angle)"), ROTATION,
               "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines stand on the diagonal.", quotes=off_row),
-        wrong("halves instead of pairs", """
+        mistake("halves instead of pairs", """
             def shift_matrix(k, d):
                 M = torch.zeros(d, d)
                 half = d // 2
@@ -92,30 +92,30 @@ EXERCISE = Exercise(
                 return M
         """, ROTATION, """The blocks connect column i with column i + d/2, as if all sines came first. Here a pair stands side by side, in
               columns 2i and 2i + 1.""", quotes=off_row),
-        wrong("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
+        mistake("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
                   BOTTOM, "M[j + 1, j], M[j + 1, j + 1] = sin, cos"), ROTATION,
               """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A pair takes
               two rows and two columns, 2i and 2i + 1.""", quotes=off_row),
-        wrong("ones between the pairs", RIGHT.but("torch.zeros(d, d)", "torch.ones(d, d)"), ROTATION,
+        mistake("ones between the pairs", RIGHT.but("torch.zeros(d, d)", "torch.ones(d, d)"), ROTATION,
               "There are ones outside of the blocks, so hands of different speeds are mixed. Outside of the blocks all is 0.", quotes=off_row),
-        wrong("the table's row on the diagonal", RIGHT.but(TOP, "M[i, i] = sin").but(BOTTOM, "M[i + 1, i + 1] = cos"), ROTATION,
+        mistake("the table's row on the diagonal", RIGHT.but(TOP, "M[i, i] = sin").but(BOTTOM, "M[i + 1, i + 1] = cos"), ROTATION,
               """The diagonal holds row k of the table. Multiplied with a row it stretches sines and cosines; to turn a hand, each of
               its two numbers takes from both.""", quotes=off_row),
-        wrong("only the diagonal", RIGHT.but("cos, -sin", "cos, 0.0").but("= sin, cos", "= 0.0, cos"), ROTATION,
+        mistake("only the diagonal", RIGHT.but("cos, -sin", "cos, 0.0").but("= sin, cos", "= 0.0, cos"), ROTATION,
               "Only the diagonal is filled. A hand that turns mixes its sine and its cosine.", quotes=off_row),
-        wrong("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
+        mistake("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
               "The matrix is that of one step, whatever k is.", quotes=off_row),
-        wrong("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
+        mistake("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
               "The sign of k is lost: for k = -2 your matrix goes two places *on*. A negative angle turns backward by itself.",
               quotes=off_row),
-        wrong("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"), ROTATION,
+        mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"), ROTATION,
               "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k times the angle.",
               quotes=off_row),
-        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
-        wrong("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
+        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
+        mistake("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
               "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),
-        wrong("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.", quotes=off_row),
-        wrong("fitted to one place", """
+        mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.", quotes=off_row),
+        mistake("fitted to one place", """
             def shift_matrix(k, d):
                 speed = 10000 ** (-torch.arange(0, d, 2).double() / d)
                 def row(t):
@@ -125,9 +125,9 @@ EXERCISE = Exercise(
         """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One matrix must do it for *every*
               position.""", quotes=off_row),
     ),
-    right=(
-        right("blocks", RIGHT),
-        right("block_diag", """
+    correct=(
+        correct("blocks", RIGHT),
+        correct("block_diag", """
             def shift_matrix(k, d):
                 blocks = []
                 for i in range(d // 2):
@@ -135,7 +135,7 @@ EXERCISE = Exercise(
                     blocks.append(torch.stack([torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])]))
                 return torch.block_diag(*blocks)
         """),
-        right("least squares", """
+        correct("least squares", """
             def shift_matrix(k, d):
                 pos = torch.arange(-200, 400, dtype=torch.float64)[:, None]
                 angle = pos / 10000 ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
@@ -144,7 +144,7 @@ EXERCISE = Exercise(
                 last = len(pe) - max(0, k)
                 return torch.linalg.pinv(pe[first:last]) @ pe[first + k:last + k]
         """),
-        right("a power of one step", """
+        correct("a power of one step", """
             def shift_matrix(k, d):
                 one = torch.zeros(d, d, dtype=torch.float64)
                 i = torch.arange(0, d, 2)

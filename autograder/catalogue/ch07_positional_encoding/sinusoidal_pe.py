@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, row_zero, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
@@ -58,17 +58,17 @@ def multiplied(evidence: Evidence) -> bool:
 
 EXERCISE = Exercise(
     id="sinusoidal-pe", number="07.1", difficulty=2, minutes=20, visible_points=2, hidden_points=5,
-    reference=sinusoidal_pe, reads=in_single_precision, section=TABLE,
+    reference=sinusoidal_pe, normalize=in_single_precision, section=TABLE,
     probes=(
         visible("three positions, d = 4", Case((3, 4))),
         visible("six positions, d = 10", Case((6, 10))),
-        hidden("50 positions, d = 16", Case((50, 16)), says=PROMISED),
-        hidden("other sizes", some, (7, 30), (2, 12), says=PROMISED),
-        hidden("an odd d", Case((5, 7)), says="odd ones too"),
-        hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, says="odd ones too"),
-        hidden("d = 1", Case((6, 1)), says="number of columns, 1 or more"),
-        hidden("d = 2", Case((6, 2)), says="number of columns, 1 or more"),
-        hidden("one position", Case((1, 6)), says="number of positions, 1 or more"),
+        hidden("50 positions, d = 16", Case((50, 16)), announced_by=PROMISED),
+        hidden("other sizes", some, (7, 30), (2, 12), announced_by=PROMISED),
+        hidden("an odd d", Case((5, 7)), announced_by="odd ones too"),
+        hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, announced_by="odd ones too"),
+        hidden("d = 1", Case((6, 1)), announced_by="number of columns, 1 or more"),
+        hidden("d = 2", Case((6, 2)), announced_by="number of columns, 1 or more"),
+        hidden("one position", Case((1, 6)), announced_by="number of positions, 1 or more"),
         second_call(some, (4, 9), (2, 9)),
     ),
     omits={
@@ -78,87 +78,87 @@ EXERCISE = Exercise(
         "falsy values": "both numbers are 1 at least",
         "repeated items": "there are no items",
     },
-    wrong=(
-        wrong("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
+    mistakes=(
+        mistake("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
                   COSINE, "table[:, (d + 1) // 2 :] = torch.cos(angle)[:, : d // 2]"), TABLE,
               """All sines stand first and all cosines after them. They should take turns: a sine and a cosine of the first speed,
               then of the second. (Some libraries store it your way; it is the same information in another order.)""", quotes=row_zero),
-        wrong("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), TABLE,
+        mistake("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), TABLE,
               "Positions begin at 0 here, as everything in Python. Yours begin at 1.", quotes=row_zero),
-        wrong("sine and cosine exchanged", RIGHT.but("torch.sin", "torch.cos").but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"),
+        mistake("sine and cosine exchanged", RIGHT.but("torch.sin", "torch.cos").but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"),
               TABLE, "Sine and cosine are exchanged: the even columns hold the sines.", quotes=row_zero),
-        wrong("a speed for every column", column_by_column("j / d"), SPEEDS,
+        mistake("a speed for every column", column_by_column("j / d"), SPEEDS,
               """Every column has a speed of its own. Columns 2i and 2i + 1 are the two numbers of *one* hand, so they share one
               speed: i counts pairs, not columns.""", quotes=off_row),
-        wrong("twice the column", column_by_column("2 * j / d"), SPEEDS,
+        mistake("twice the column", column_by_column("2 * j / d"), SPEEDS,
               """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs. Column 1
               turns far too slowly.""", quotes=off_row),
-        wrong("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
+        mistake("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
               """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula already.""",
               quotes=off_row),
-        wrong("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
+        mistake("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
               """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column. Divide with /.""",
               quotes=off_row),
-        wrong("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
+        mistake("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
               """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to the root of
               10,000.""", quotes=off_row),
-        wrong("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
+        mistake("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
               """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d - 2)/d, just
               short of it.""", quotes=off_row),
-        wrong("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
-        wrong("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=off_row),
-        wrong("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,
+        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
+        mistake("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=off_row),
+        mistake("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,
               """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and what is left
               of them is noise. Divide.""", quotes=off_row, shows=multiplied),
-        wrong("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
+        mistake("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
               """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand divides by 0.
               The whole exponent needs brackets."""),
-        wrong("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
+        mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
               "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 stand in row 1.", quotes=off_row),
-        wrong("an odd d rounded up", RIGHT.but("(two_i / d)", "(two_i / (d + d % 2))"), SPEEDS,
+        mistake("an odd d rounded up", RIGHT.but("(two_i / d)", "(two_i / (d + d % 2))"), SPEEDS,
               "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
-        wrong("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
+        mistake("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
               "// cuts the angles to whole numbers, so the slow hands stand still. Divide with /.", quotes=off_row),
-        wrong("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
+        mistake("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
               "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).", quotes=off_row),
-        wrong("logarithm to base 10", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d * math.log10(10000))"), SPEEDS,
+        mistake("logarithm to base 10", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d * math.log10(10000))"), SPEEDS,
               "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.", quotes=off_row),
-        wrong("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
+        mistake("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
               "For an odd d your code stops: there is one sine more than cosines."),
-        wrong("odd d loses a column", RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS, "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
+        mistake("odd d loses a column", RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS, "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
                   SINE, "table = torch.zeros(T, d)").but(COSINE, """
                   table[:, 0::2] = torch.sin(angle)
                   table[:, 1::2] = torch.cos(angle)
               """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
-        wrong("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)", "torch.cos(torch.deg2rad(angle))"),
+        mistake("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)", "torch.cos(torch.deg2rad(angle))"),
               TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the first hand by 1, not by 1/57.",
               quotes=off_row),
-        wrong("turns", RIGHT.but("pos / 10000", "2 * math.pi * pos / 10000"), SPEEDS,
+        mistake("turns", RIGHT.but("pos / 10000", "2 * math.pi * pos / 10000"), SPEEDS,
               """The angles are 2 pi times too large: the first hand makes a whole turn between two words, so it never seems to move.""",
               quotes=off_row),
-        wrong("position over the length", RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
+        mistake("position over the length", RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
               """Positions were divided by the length, so position 2 gets another row in every sentence. The position itself turns the
               hands.""", quotes=off_row),
-        wrong("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
+        mistake("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
               "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.", quotes=row_zero),
-        wrong("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
+        mistake("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
               "The table is turned: one row a position, (T, d)."),
-        wrong("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
+        mistake("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
               "There is an axis too many. The table is the same for every sentence: (T, d)."),
-        wrong("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,
+        mistake("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,
               "The speeds' divisors were cut to whole numbers.", quotes=off_row),
-        wrong("fast hands last", RIGHT.but("(two_i / d)", "((d - 2 + d % 2 - two_i) / d)"), SPEEDS,
+        mistake("fast hands last", RIGHT.but("(two_i / d)", "((d - 2 + d % 2 - two_i) / d)"), SPEEDS,
               "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.", quotes=off_row),
     ),
-    right=(
-        right("interleaved", RIGHT),
-        right("log space", """
+    correct=(
+        correct("interleaved", RIGHT),
+        correct("log space", """
             def sinusoidal_pe(T, d):
                 speed = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
                 angle = torch.outer(torch.arange(T, dtype=torch.float32), speed)
                 return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]
         """),
-        right("double loop", """
+        correct("double loop", """
             def sinusoidal_pe(T, d):
                 rows = []
                 for pos in range(T):
@@ -169,14 +169,14 @@ EXERCISE = Exercise(
                     rows.append(row)
                 return torch.tensor(rows)
         """),
-        right("complex numbers, float64", """
+        correct("complex numbers, float64", """
             def sinusoidal_pe(T, d):
                 i = torch.arange((d + 1) // 2, dtype=torch.float64)
                 pos = torch.arange(T, dtype=torch.float64)
                 hand = torch.polar(torch.ones(T, len(i), dtype=torch.float64), pos[:, None] * 10000 ** (-2 * i / d))
                 return torch.stack([hand.imag, hand.real], dim=2).reshape(T, -1)[:, :d]
         """),
-        right("where", """
+        correct("where", """
             def sinusoidal_pe(T, d):
                 column = torch.arange(d)
                 angle = torch.arange(T)[:, None] / torch.pow(10000.0, (column - column % 2) / d)

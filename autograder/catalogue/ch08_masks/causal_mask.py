@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch08_masks.shared import open_cells, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
@@ -48,85 +48,85 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((4,))),
         visible("two new words after three cached ones", Case((2, 3))),
-        hidden("six words: 15 cells blocked", Case((6,)), says=PROMISED),
-        hidden("one word", Case((1,)), says=PROMISED),
-        hidden("one new word, several cached", lengths, (1, 2), (3, 9), says="how many were said before them"),
-        hidden("more new words than cached", lengths, (5, 9), (1, 5), says="how many were said before them"),
-        hidden("an offset of 0, said", lengths, (3, 9), (0, 1), says="(an int, 0 or more)"),
+        hidden("six words: 15 cells blocked", Case((6,)), announced_by=PROMISED),
+        hidden("one word", Case((1,)), announced_by=PROMISED),
+        hidden("one new word, several cached", lengths, (1, 2), (3, 9), announced_by="how many were said before them"),
+        hidden("more new words than cached", lengths, (5, 9), (1, 5), announced_by="how many were said before them"),
+        hidden("an offset of 0, said", lengths, (3, 9), (0, 1), announced_by="(an int, 0 or more)"),
         second_call(lengths, (2, 7), (1, 7)),
     ),
-    wrong=(
-        wrong("the upper triangle", RIGHT.but(RULE, "key >= query"), CAUSAL,
+    mistakes=(
+        mistake("the upper triangle", RIGHT.but(RULE, "key >= query"), CAUSAL,
               "Word 0 may see the whole future, and the last word only itself: this is the mask the wrong way round.",
               quotes=first_row),
-        wrong("only the future", RIGHT.but(RULE, "key > query"), CONVENTION,
+        mistake("only the future", RIGHT.but(RULE, "key > query"), CONVENTION,
               """True stands exactly at the later words, which are to be hidden. In this course True means *may attend*; some
               libraries mean the opposite.""", quotes=first_row),
-        wrong("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
+        mistake("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
               """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1 is
               predicted: it may be seen.""", quotes=first_row),
-        wrong("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
+        mistake("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
               "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
-        wrong("offset ignored", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
+        mistake("offset ignored", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
               CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset + Tq
               of them."""),
-        wrong("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
+        mistake("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
               """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that came
               before.""", quotes=first_row),
-        wrong("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
+        mistake("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
               """The offset was taken away where it should be added: query i stands at place offset + i, after all that was said
               before.""", quotes=first_row),
-        wrong("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
+        mistake("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
               "With an offset each row is closed one place too early: row i stands at place offset + i, and sees itself.",
               quotes=first_row),
-        wrong("the whole square", RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
+        mistake("the whole square", RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
               """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq - 1 of that
               square."""),
-        wrong("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
+        mistake("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
               "The open columns for the cached words stand at the end. They were said first, so their columns come first.",
               quotes=first_row),
-        wrong("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
+        mistake("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
               "The keys of earlier steps are hidden: row 0 must see the cached words.", quotes=first_row),
-        wrong("everything open with an offset", RIGHT.but(RULE, "(key <= query) | (offset > 0)"), CACHE,
+        mistake("everything open with an offset", RIGHT.but(RULE, "(key <= query) | (offset > 0)"), CACHE,
               """With an offset every cell is open. Among the new words the order still holds: the first of them may not see the
               second.""", quotes=open_cells),
-        wrong("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
+        mistake("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
               "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is looked at.",
               quotes=first_row),
-        wrong("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
+        mistake("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
               "The mask holds ones and zeros. A boolean one is wanted."),
-        wrong("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
+        mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
               "The mask holds whole numbers. A boolean one is wanted."),
-        wrong("minus infinity", RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
+        mistake("minus infinity", RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
               CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
-        wrong("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
+        mistake("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
               "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
-        wrong("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,
+        mistake("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,
               "Each word sees itself alone. It may see all words before it too.", quotes=open_cells),
-        wrong("only the word before", RIGHT.but(RULE, "(key <= query) & (key >= query - 1)"), CAUSAL,
+        mistake("only the word before", RIGHT.but(RULE, "(key <= query) & (key >= query - 1)"), CAUSAL,
               "Each word sees itself and one word before it. It may see all of them.", quotes=open_cells),
-        wrong("a batch axis", RIGHT.but(RULE, "(key <= query)[None]"), CAUSAL,
+        mistake("a batch axis", RIGHT.but(RULE, "(key <= query)[None]"), CAUSAL,
               "There is an axis too many: the mask is the same for every sentence and head, so (Tq, Tq + offset) is enough."),
     ),
-    right=(
-        right("tril", """
+    correct=(
+        correct("tril", """
             def causal_mask(n, past=0):
                 return torch.ones(n, n + past, dtype=torch.bool).tril(past)
         """),
-        right("not triu", """
+        correct("not triu", """
             def causal_mask(Tq, offset=0):
                 return ~torch.triu(torch.ones(Tq, Tq + offset), diagonal=offset + 1).bool()
         """),
-        right("loops", """
+        correct("loops", """
             def causal_mask(Tq, offset=0):
                 return torch.tensor([[k <= q + offset for k in range(Tq + offset)] for q in range(Tq)])
         """),
-        right("a square, cut", """
+        correct("a square, cut", """
             def causal_mask(Tq, offset=0):
                 whole = torch.tril(torch.ones((Tq + offset, Tq + offset), dtype=torch.bool))
                 return whole[offset:]
         """),
-        right("two blocks", """
+        correct("two blocks", """
             def causal_mask(Tq, offset=0):
                 past = torch.ones(Tq, offset, dtype=torch.bool)
                 return torch.cat([past, torch.tril(torch.ones(Tq, Tq)) == 1], dim=1)

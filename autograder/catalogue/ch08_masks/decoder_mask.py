@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells, sections, sentences, spread
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
@@ -46,79 +46,79 @@ REAL, PAST = "real = (ids != pad)[:, None, None, :]", "past = torch.ones(T, T, d
 
 EXERCISE = Exercise(
     id="decoder-mask", number="08.3", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
-    reference=decoder_mask, reads=rows_of_words, section=BOTH,
+    reference=decoder_mask, normalize=rows_of_words, section=BOTH,
     omits={"precision": "a mask holds truth values"},
     probes=(
         visible("two sentences, pad 0", Case((SENTENCES, PAD))),
         visible("padded in front", Case((torch.tensor([[0, 0, 7, 8], [9, 5, 6, 4], [0, 3, 2, 8]]), PAD))),
-        hidden("other sizes, pad 0", inputs, 3, 7, 0, says=PROMISED),
-        hidden("another pad, in front", padded_in_front, 4, 5, 17, says="Pads may stand anywhere, also in front."),
-        hidden("one sentence of one token", inputs, 1, 1, 0, says=PROMISED),
-        hidden("more sentences than tokens", inputs, 5, 3, 2, says=PROMISED),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
+        hidden("another pad, in front", padded_in_front, 4, 5, 17, announced_by="Pads may stand anywhere, also in front."),
+        hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
+        hidden("more sentences than tokens", inputs, 5, 3, 2, announced_by=PROMISED),
         second_call(inputs, 2, 4, 0),
     ),
-    wrong=(
-        wrong("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
+    mistakes=(
+        mistake("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
               "The future is open: this is the padding mask alone.", quotes=open_cells),
-        wrong("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
+        mistake("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
               """A pad is visible when it lies in the past, and the future is visible where it holds words. Both conditions must
               hold at once.""", quotes=open_cells),
-        wrong("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
+        mistake("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
               "The sum of two masks holds 0, 1 and 2. Both conditions must hold: True where both are True."),
-        wrong("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
+        mistake("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
               "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_cells),
-        wrong("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
+        mistake("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
               """Words still look at pads that came before them: the pads were hidden as queries, or not at all (or only where every
               sentence has one). Hide each sentence's own as *keys*, on the last axis.""",
               quotes=open_cells),
-        wrong("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
+        mistake("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
                   "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
               """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may stand in front: ask each
               token whether it is one.""", quotes=open_cells),
-        wrong("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"), BOTH,
+        mistake("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"), BOTH,
               "Everything after the first pad is closed. Pads may stand in front, and words after them: ask each token by itself.",
               quotes=open_cells),
-        wrong("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
+        mistake("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
               "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
-        wrong("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,
+        mistake("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"), BOTH,
               "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
-        wrong("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,
+        mistake("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,
               "One table for the whole batch came back. Each sentence has its own pads, so B tables are needed.",
               quotes=open_cells),
-        wrong("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), AXIS,
+        mistake("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), AXIS,
               """The shape is (B, T, T). Against the scores (B, h, T, T) the sentences would meet the heads: an axis of size 1
               belongs between.""", quotes=open_cells),
-        wrong("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
+        mistake("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
               "Only pads may be looked at: the padding mask is the wrong way round.", quotes=open_cells),
-        wrong("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
+        mistake("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
               "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_cells),
-        wrong("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
+        mistake("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
               "True stands where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
-        wrong("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
+        mistake("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
               "A word cannot see itself, so the first word of each sentence has nobody to look at.", quotes=open_cells),
-        wrong("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
+        mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
               "Each word sees the very word that it is to predict.", quotes=open_cells),
-        wrong("pad 0 written in", RIGHT.but("!= pad", "!= 0"), BOTH,
+        mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), BOTH,
               "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
-        wrong("ones and zeros", RIGHT.but("real & past", "(real & past).float()"), CONVENTION,
+        mistake("ones and zeros", RIGHT.but("real & past", "(real & past).float()"), CONVENTION,
               "The mask holds ones and zeros. A boolean one is wanted."),
     ),
-    right=(
-        right("multiplied", formula("decoder_mask(y, p)", "(y != p)[:, None, None] * torch.ones(y.shape[1], y.shape[1]).tril().bool()")),
-        right("logical and", """
+    correct=(
+        correct("multiplied", formula("decoder_mask(y, p)", "(y != p)[:, None, None] * torch.ones(y.shape[1], y.shape[1]).tril().bool()")),
+        correct("logical and", """
             def decoder_mask(ids, pad):
                 places = torch.arange(ids.shape[1])
                 causal = places[None, :] <= places[:, None]
                 return torch.logical_and(causal[None, None], ids.ne(pad).unsqueeze(1).unsqueeze(1))
         """),
-        right("pad queries blocked too", """
+        correct("pad queries blocked too", """
             def decoder_mask(ids, pad):
                 real = ids != pad
                 T = ids.shape[1]
                 causal = torch.tril(torch.ones(T, T, dtype=torch.bool))
                 return (real[:, None, :] & real[:, :, None] & causal)[:, None]
         """),
-        right("loops", """
+        correct("loops", """
             def decoder_mask(ids, pad):
                 B, T = ids.shape
                 mask = torch.zeros(B, 1, T, T, dtype=torch.bool)
@@ -128,7 +128,7 @@ EXERCISE = Exercise(
                             mask[b, 0, query, key] = ids[b, key] != pad
                 return mask
         """),
-        right("masked_fill", """
+        correct("masked_fill", """
             def decoder_mask(ids, pad):
                 B, T = ids.shape
                 mask = torch.ones(B, 1, T, T, dtype=torch.bool).tril()

@@ -7,7 +7,7 @@ from torch import Tensor
 from autograder.catalogue.ch05_self_attention.shared import FUSED
 from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import row, row_sums
 from transformer_ref.model import attention
@@ -140,105 +140,105 @@ EXERCISE = Exercise(
         visible("scores around -200", low_scores),
         visible("scores around -20,000", very_low_scores),
         visible("float16", half, rtol=1e-2, atol=3e-3),
-        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6, says=PROMISED),
-        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2, says=PROMISED),
-        hidden("a mask of two axes", causal, says="broadcasts to (B, h, Tq, Tk)"),
-        hidden("no mask", no_mask, says="None allows everything"),
-        hidden("what is hidden does not matter", poisoned, says="not even a value of a million"),
-        hidden("nobody to look at", nobody, says="A query that may look at **nobody** gets zeros"),
-        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, also=GRADIENTS, says="no gradient is NaN"),
-        hidden("float64, transposed in memory", turned_in_memory, says=PROMISED),
+        hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6, announced_by=PROMISED),
+        hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2, announced_by=PROMISED),
+        hidden("a mask of two axes", causal, announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("no mask", no_mask, announced_by="None allows everything"),
+        hidden("what is hidden does not matter", poisoned, announced_by="not even a value of a million"),
+        hidden("nobody to look at", nobody, announced_by="A query that may look at **nobody** gets zeros"),
+        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, checks=GRADIENTS, announced_by="no gradient is NaN"),
+        hidden("float64, transposed in memory", turned_in_memory, announced_by=PROMISED),
         second_call(inputs, 2, 3, 4, 5, 4, 5),
     ),
-    wrong=(
-        wrong("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
+    mistakes=(
+        mistake("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
               """The hidden shares were taken away *after* the softmax. What was given to them is lost, so the rows no longer sum
               to 1, and how much is lost depends on the words that should be hidden. Hide the scores, before they are shared
               out.""", quotes=row_sums),
-        wrong("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
+        mistake("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
               """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is almost 0,
               not minus a billion) all do that. A score of 0 is an ordinary score: its exponential is 1. Only minus infinity
               becomes a share of 0.""", quotes=first_row),
-        wrong("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
+        mistake("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
               """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
               nn.MultiheadAttention means the opposite.""", quotes=first_row),
-        wrong("the wrong way round, and NaN", RIGHT.but("~mask", "mask").without(NAN), CONVENTION,
+        mistake("the wrong way round, and NaN", RIGHT.but("~mask", "mask").without(NAN), CONVENTION,
               """You kept exactly what should be hidden: here True = may attend. And a query for which nothing is left is NaN, where
               it should get zeros."""),
-        wrong("the mask added", RIGHT.but(HIDE, "scores = scores + mask"), SCORES,
+        mistake("the mask added", RIGHT.but(HIDE, "scores = scores + mask"), SCORES,
               """The mask was added to the scores as it is. True counts as 1 there and False as 0, so hidden words are only a little
               less likely. Only minus infinity hides a score.""", quotes=first_row),
-        wrong("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
+        mistake("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
               "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
-        wrong("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
+        mistake("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
               "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
-        wrong("minus a hundred", hides_by("-100.0"), CONSTANTS,
+        mistake("minus a hundred", hides_by("-100.0"), CONSTANTS,
               """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use minus
               infinity, or the least number that the dtype has."""),
-        wrong("minus ten thousand", hides_by("-1e4"), CONSTANTS,
+        mistake("minus ten thousand", hides_by("-1e4"), CONSTANTS,
               """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and a query without any
               key then shares itself out over forbidden ones. Use minus infinity, or the least number that the dtype has."""),
-        wrong("minus a billion", hides_by("-1e9"), NOBODY,
+        mistake("minus a billion", hides_by("-1e9"), NOBODY,
               """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
               the same constant. It should get zeros, and its output too. And float16 ends at 65,504: there -1e9 is an error."""),
-        wrong("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
+        mistake("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
               """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
               the same least number. It should get zeros, and its output too."""),
-        wrong("not a number", RIGHT.without(NAN), NOBODY,
+        mistake("not a number", RIGHT.without(NAN), NOBODY,
               """A query that may look at nobody has only minus infinity to share out: 0/0, which is NaN. It should get zeros, and
               its output too."""),
-        wrong("added minus infinity", RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float('-inf'))"),
+        mistake("added minus infinity", RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float('-inf'))"),
               NOBODY, """The output is right, but the gradient of a query that may look at nobody is NaN: adding minus infinity lets
               the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that way; adding does not."""),
-        wrong("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
+        mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
               "The softmax ran over the queries. Each query shares out 1 over its *keys*, the last axis.", quotes=row_sums),
-        wrong("no scaling", RIGHT.but(" / Q.shape[-1] ** 0.5", ""), SCORES,
+        mistake("no scaling", RIGHT.but(" / Q.shape[-1] ** 0.5", ""), SCORES,
               "The division by the root of d_k is missing, so your shares are too sharp."),
-        wrong("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
+        mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
               "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
-        wrong("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
+        mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
               "The scores were divided by the root of the number of keys. What makes them large is the width d_k."),
-        wrong("mask turned", RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:", "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,
+        mistake("mask turned", RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:", "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,
               "Queries and keys of the mask are exchanged. Its last axis runs over the keys, as that of the scores does."),
-        wrong("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"), SCORES,
+        mistake("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"), SCORES,
               """The *values* of hidden words were set to 0. They still take their shares, which are then lost. Hide the
               scores."""),
-        wrong("shares renormalized without care", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
+        mistake("shares renormalized without care", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
             if mask is not None:
                 weights = weights * mask
                 weights = weights / weights.sum(dim=-1, keepdim=True)
         """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN, for a query
               that may look at nobody, and where all allowed shares are too small for a float."""),
-        wrong("the output's row not emptied", RIGHT.but(NAN, """
+        mistake("the output's row not emptied", RIGHT.but(NAN, """
             mean = weights.nan_to_num(1 / weights.shape[-1])
             weights = weights.nan_to_num()
         """).but("weights @ V, weights", "mean @ V, weights"), NOBODY,
               """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should be 0
               too."""),
-        wrong("only the output", RIGHT.but("weights @ V, weights", "weights @ V"), SCORES,
+        mistake("only the output", RIGHT.but("weights @ V, weights", "weights @ V"), SCORES,
               "Only the mixture came back. Return the weights as well, as a pair (out, weights)."),
-        wrong("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
+        mistake("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
               "The pair is the wrong way round: the mixture comes first, then the weights."),
-        wrong("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
+        mistake("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
               "Your code stops when mask is None. That means: everybody may attend to everybody."),
-        wrong("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
+        mistake("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
               "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
-        wrong("only the output cleaned", RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
+        mistake("only the output cleaned", RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
               """The output of a query that may look at nobody is 0, but its weights came back as NaN. Clean the weights; the output
               follows from them."""),
-        wrong("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
+        mistake("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
               """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which its gradient
               still needs. Make a new tensor instead (nan_to_num, where, masked_fill)."""),
-        wrong("scores picked by the mask", RIGHT.but(HIDE, "scores[~mask] = float('-inf')"), SCORES,
+        mistake("scores picked by the mask", RIGHT.but(HIDE, "scores[~mask] = float('-inf')"), SCORES,
               """Picking by a mask in brackets needs a mask of the scores' own shape, and this one is smaller: it only *broadcasts*
               to (B, h, Tq, Tk). masked_fill and where broadcast."""),
         in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5", "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
-    right=(
-        right("fill, softmax, nan_to_num", RIGHT),
-        right("a billion, then times the mask", RIGHT.but("float('-inf')", "-1e9 if scores.dtype != torch.float16 else -6e4").but(NAN, AFTER)),
-        right("the least number, then times the mask", """
+    correct=(
+        correct("fill, softmax, nan_to_num", RIGHT),
+        correct("a billion, then times the mask", RIGHT.but("float('-inf')", "-1e9 if scores.dtype != torch.float16 else -6e4").but(NAN, AFTER)),
+        correct("the least number, then times the mask", """
             def masked_attention(Q, K, V, mask):
                 s = torch.einsum('...qd,...kd->...qk', Q, K) / math.sqrt(K.size(-1))
                 if mask is None:
@@ -247,7 +247,7 @@ EXERCISE = Exercise(
                     w = torch.where(mask, s, torch.finfo(s.dtype).min).softmax(-1) * mask
                 return torch.einsum('...qk,...kv->...qv', w, V), w
         """),
-        right("blind rows shown all, then emptied", """
+        correct("blind rows shown all, then emptied", """
             def masked_attention(Q, K, V, mask):
                 scores = (Q / Q.shape[-1] ** 0.5) @ K.mT
                 if mask is None:
@@ -257,7 +257,7 @@ EXERCISE = Exercise(
                 weights = weights.masked_fill(blind, 0)
                 return weights @ V, weights
         """),
-        right("exponentials by hand", """
+        correct("exponentials by hand", """
             def masked_attention(Q, K, V, mask):
                 scores = Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5
                 if mask is None:
@@ -270,7 +270,7 @@ EXERCISE = Exercise(
                 weights = e / torch.where(total > 0, total, torch.ones_like(total))
                 return weights @ V, weights
         """),
-        right("loops over sentences and heads", """
+        correct("loops over sentences and heads", """
             def masked_attention(Q, K, V, mask):
                 B, h, Tq, d = Q.shape
                 Tk = K.shape[2]

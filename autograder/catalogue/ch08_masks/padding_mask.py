@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells, over_all_queries, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
@@ -35,78 +35,78 @@ REAL, RETURNED = "real = ids != pad", "real[:, None, None, :]"
 
 EXERCISE = Exercise(
     id="padding-mask", number="08.1", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
-    reference=padding_mask, reads=over_all_queries, section=PADDING,
+    reference=padding_mask, normalize=over_all_queries, section=PADDING,
     omits={"precision": "a mask holds truth values"},
     probes=(
         visible("two sentences, pad 0", Case((SENTENCES, 0))),
         visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
         visible("a sentence without a pad", Case((torch.tensor([[7, 8, 5], [4, 0, 0]]), 0))),
-        hidden("other sizes, pad 0", inputs, 3, 7, 0, says=PROMISED),
-        hidden("another pad", inputs, 4, 6, 29, says="it is not always 0"),
-        hidden("one sentence of one token", inputs, 1, 1, 0, says=PROMISED),
-        hidden("more sentences than tokens", inputs, 5, 3, 1, says=PROMISED),
-        hidden("transposed in memory", turned, says=PROMISED),
+        hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
+        hidden("another pad", inputs, 4, 6, 29, announced_by="it is not always 0"),
+        hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
+        hidden("more sentences than tokens", inputs, 5, 3, 1, announced_by=PROMISED),
+        hidden("transposed in memory", turned, announced_by=PROMISED),
         second_call(inputs, 2, 5, 0),
     ),
-    wrong=(
-        wrong("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
+    mistakes=(
+        mistake("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
               """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be looked
               *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
-        wrong("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
+        mistake("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
               """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over nothing is
               NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
-        wrong("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
+        mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
               """True stands at the pads, so words may look at pads and at nothing else. In this course True means *may attend*.""",
               quotes=open_cells),
-        wrong("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
+        mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
               """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not the
               sentences. Give it an axis of size 1 for the heads and one for the queries."""),
-        wrong("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), AXIS,
+        mistake("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), AXIS,
               """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would get
               sentence 1's mask. Two axes of size 1 belong between B and T."""),
-        wrong("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
+        mistake("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
               """The two axes of size 1 stand in front, so B lies where the queries are: query 1 would get sentence 1's mask. They
               belong between B and T."""),
-        wrong("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
+        mistake("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
               "The two axes of size 1 stand behind T, so the tokens lie where the heads are. They belong between B and T."),
-        wrong("the first sentence's for all", RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
+        mistake("the first sentence's for all", RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
               "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
-        wrong("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
+        mistake("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
               "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
-        wrong("up to the first pad", RIGHT.but(
+        mistake("up to the first pad", RIGHT.but(
                   REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
               """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token by
               itself whether it is the pad."""),
-        wrong("words counted over the batch", RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
+        mistake("words counted over the batch", RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
               PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.", quotes=open_cells),
-        wrong("everything above the pad", RIGHT.but("!=", ">"), PADDING,
+        mistake("everything above the pad", RIGHT.but("!=", ">"), PADDING,
               """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means nothing."""),
-        wrong("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
+        mistake("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
               """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's functions,
               which hides nothing."""),
-        wrong("whole numbers", RIGHT.but(RETURNED, "real[:, None, None, :].long()"), CONVENTION,
+        mistake("whole numbers", RIGHT.but(RETURNED, "real[:, None, None, :].long()"), CONVENTION,
               "The mask holds whole numbers. It should be boolean: `~1` is -2, and an index of ones and zeros picks rows."),
-        wrong("minus infinity", RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
+        mistake("minus infinity", RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
               CONVENTION, "This is an additive mask, of zeros and minus infinity. A boolean one is wanted: True = may attend."),
-        wrong("the first pad stays", RIGHT.but(
+        mistake("the first pad stays", RIGHT.but(
                   REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"), PADDING,
               "One pad of each sentence stays visible: the mask is shifted by one place.", quotes=open_cells),
-        wrong("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"), PADDING,
+        mistake("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"), PADDING,
               "A place counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
               quotes=open_cells),
-        wrong("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
+        mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
               "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
     ),
-    right=(
-        right("view", formula("padding_mask(tokens, p)", "(tokens != p).view(tokens.shape[0], 1, 1, -1)").but(".view", ".reshape")),
-        right("unsqueeze", formula("padding_mask(ids, pad)", "ids.ne(pad).unsqueeze(1).unsqueeze(2)")),
-        right("spread over the queries", """
+    correct=(
+        correct("view", formula("padding_mask(tokens, p)", "(tokens != p).view(tokens.shape[0], 1, 1, -1)").but(".view", ".reshape")),
+        correct("unsqueeze", formula("padding_mask(ids, pad)", "ids.ne(pad).unsqueeze(1).unsqueeze(2)")),
+        correct("spread over the queries", """
             def padding_mask(ids, pad):
                 B, T = ids.shape
                 return ids.ne(pad)[:, None, None].expand(B, 1, T, T).clone()
         """),
-        right("not equal", formula("padding_mask(ids, pad)", "~(ids == pad)[:, None, None]")),
-        right("loops", """
+        correct("not equal", formula("padding_mask(ids, pad)", "~(ids == pad)[:, None, None]")),
+        correct("loops", """
             def padding_mask(ids, pad):
                 rows = [[token != pad for token in sentence] for sentence in ids.tolist()]
                 return torch.tensor(rows, dtype=torch.bool).unsqueeze(1).unsqueeze(1)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch08_masks.shared import open_cells, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, right, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import visible
 
 (CONVENTION,) = sections("convention")
@@ -35,45 +35,45 @@ EXERCISE = Exercise(
     probes=(
         visible("two sentences, two heads", Case((PADS & FUTURE, 2))),
         visible("three sentences, two queries, four keys, five heads", Case((MEMORY, 5))),
-        visible("one sentence, one head", Case((FUTURE[None, None], 1)), also=("inputs", "state")),
+        visible("one sentence, one head", Case((FUTURE[None, None], 1)), checks=("inputs", "state")),
     ),
-    wrong=(
-        wrong("not inverted", RIGHT.but("~mask", "mask"), CONVENTION,
+    mistakes=(
+        mistake("not inverted", RIGHT.but("~mask", "mask"), CONVENTION,
               "PyTorch's module reads True as *forbidden*; your mask still means *may attend*.", quotes=open_cells),
-        wrong("sentences and heads exchanged", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
+        mistake("sentences and heads exchanged", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
               """The sentences follow each other h times. The module counts sentence by sentence: first all heads of sentence 0,
               then all of sentence 1.""", quotes=open_cells),
-        wrong("not inverted, and sentences and heads exchanged", RIGHT.but("~mask", "mask").but(
+        mistake("not inverted, and sentences and heads exchanged", RIGHT.but("~mask", "mask").but(
                   "forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
               """Two things at once. True still means *may attend*, and the module reads it as *forbidden*. And the sentences follow
               each other h times: first come all heads of sentence 0, then all of sentence 1.""", quotes=open_cells),
-        wrong("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
+        mistake("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
               "There is one table for each sentence. The module wants one for each sentence *and* head, B times h of them."),
-        wrong("heads on an axis of their own", RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
+        mistake("heads on an axis of their own", RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
               "The shape is (B, h, Tq, Tk). The module wants sentences and heads in one axis: (B times h, Tq, Tk)."),
-        wrong("additive", RIGHT.but("spread.reshape", "torch.zeros(spread.shape).masked_fill(spread, float('-inf')).reshape"),
+        mistake("additive", RIGHT.but("spread.reshape", "torch.zeros(spread.shape).masked_fill(spread, float('-inf')).reshape"),
               CONVENTION, "This is an additive mask. The module would take it, but a boolean one is asked for."),
-        wrong("queries and keys exchanged", RIGHT.but("forbidden = ~mask", "forbidden = ~mask.transpose(2, 3)").but(
+        mistake("queries and keys exchanged", RIGHT.but("forbidden = ~mask", "forbidden = ~mask.transpose(2, 3)").but(
                   "mask.shape[2], mask.shape[3]", "mask.shape[3], mask.shape[2]"), CONVENTION,
               "Queries and keys are exchanged. The last axis runs over the keys, in both conventions."),
-        wrong("ones and zeros", RIGHT.but("~mask", "(~mask).float()"), CONVENTION,
+        mistake("ones and zeros", RIGHT.but("~mask", "(~mask).float()"), CONVENTION,
               "The mask holds ones and zeros. A boolean one is wanted: a float mask is *added* to the scores."),
-        wrong("the first sentence's for all", RIGHT.but("~mask", "~mask[:1].expand_as(mask)"), CONVENTION,
+        mistake("the first sentence's for all", RIGHT.but("~mask", "~mask[:1].expand_as(mask)"), CONVENTION,
               "Every sentence got the mask of the first.", quotes=open_cells),
     ),
-    right=(
-        right("repeat_interleave", formula("to_torch_mha(m, heads)", "(~m[:, 0]).repeat_interleave(heads, dim=0)")),
-        right("logical_not", """
+    correct=(
+        correct("repeat_interleave", formula("to_torch_mha(m, heads)", "(~m[:, 0]).repeat_interleave(heads, dim=0)")),
+        correct("logical_not", """
             def to_torch_mha(mask, h):
                 B, _, Tq, Tk = mask.shape
                 return torch.logical_not(mask).repeat(1, h, 1, 1).view(B * h, Tq, Tk)
         """),
-        right("a list", """
+        correct("a list", """
             def to_torch_mha(mask, h):
                 tables = [mask[b, 0] == False for b in range(len(mask)) for _ in range(h)]
                 return torch.stack(tables)
         """),
-        right("flatten", formula("to_torch_mha(mask, h)", "mask.logical_not().expand(-1, h, -1, -1).flatten(0, 1)")),
+        correct("flatten", formula("to_torch_mha(mask, h)", "mask.logical_not().expand(-1, h, -1, -1).flatten(0, 1)")),
     ),
     hints=(
         "two things differ: what True means, and how often each sentence's table is needed.",

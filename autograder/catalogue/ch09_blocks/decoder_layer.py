@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import decoder
 
@@ -149,66 +149,66 @@ EXERCISE = Exercise(
         visible("4 words said, 5 words read, pre-norm", masked, 2, 4, 5, 6, 3, 10, True),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 4, 6, 2, 8, dropout=0.5),
         *usual_probes(before, other=(3, 5, 4, 8, 2, 10), smallest=(1, 1, 1, 6, 1, 4), common=(2, 4, 5, 6, 3, 10), precise=far_away),
-        hidden("gradients, post-norm", inputs, 2, 3, 4, 6, 2, 8, dtype=torch.float64, also="gradients", says="post-norm, as in the paper"),
-        hidden("other sizes, post-norm", inputs, 3, 4, 6, 8, 2, 10, says="post-norm, as in the paper"),
-        hidden("the target's mask alone", one_mask, 0, says="either may be left out"),
-        hidden("the source's mask alone", one_mask, 1, says="either may be left out"),
-        hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True, says="broadcasts to (B, h, Tt, Tt)"),
-        hidden("more said than read", masked, 2, 6, 3, 8, 4, 10, True, says="Tt and Ts differ"),
-        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, also="training", says="With dropout 1 nothing is added in training"),
-        hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, also="training",
-                  says="With dropout 1 nothing is added in training"),
+        hidden("gradients, post-norm", inputs, 2, 3, 4, 6, 2, 8, dtype=torch.float64, checks="gradients", announced_by="post-norm, as in the paper"),
+        hidden("other sizes, post-norm", inputs, 3, 4, 6, 8, 2, 10, announced_by="post-norm, as in the paper"),
+        hidden("the target's mask alone", one_mask, 0, announced_by="either may be left out"),
+        hidden("the source's mask alone", one_mask, 1, announced_by="either may be left out"),
+        hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True, announced_by="broadcasts to (B, h, Tt, Tt)"),
+        hidden("more said than read", masked, 2, 6, 3, 8, 4, 10, True, announced_by="Tt and Ts differ"),
+        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, checks="training",
+                  announced_by="With dropout 1 nothing is added in training"),
     ),
-    wrong=(
-        wrong("keys and values from the target", both(1, "memory", "seen"), THREE,
+    mistakes=(
+        mistake("keys and values from the target", both(1, "memory", "seen"), THREE,
               """The second attention never reads memory: your output does not change when the source does. Queries come from the words said, keys and
               values from *memory*."""),
-        wrong("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
+        mistake("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
               """Both attentions read the words said: the source plays no part. The second one takes its keys and values from memory, with the
               source's mask."""),
-        wrong("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
+        mistake("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
               "In the second attention the source asks and the words said answer, so Ts words come out. The words said ask; memory answers."),
-        wrong("memory asks itself", both(1, "seen, memory", "memory, memory"), THREE,
+        mistake("memory asks itself", both(1, "seen, memory", "memory, memory"), THREE,
               "In the second attention memory asks memory, so Ts words come out. The words said ask."),
-        wrong("masks exchanged", both(0, "tgt_mask", "src_mask", both(1, "src_mask", "tgt_mask")), THREE,
+        mistake("masks exchanged", both(0, "tgt_mask", "src_mask", both(1, "src_mask", "tgt_mask")), THREE,
               """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said, src_mask (…, Ts) words read.
               An error shows it only where Ts and Tt differ."""),
-        wrong("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
+        mistake("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
               """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source is there whole; its mask
               hides pads alone."""),
-        wrong("causal on the source", RIGHT.beginning_with(
+        mistake("causal on the source", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()",
                   "src_mask = early if src_mask is None else early & src_mask"), THREE,
               """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is read as a whole before the
               first word is said."""),
-        wrong("a causal mask of its own", RIGHT.beginning_with(
+        mistake("a causal mask of its own", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()",
                   "tgt_mask = early if tgt_mask is None else early & tgt_mask"), DECODER,
               "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing."),
-        wrong("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
+        mistake("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
               "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
-        wrong("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
+        mistake("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
               "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
-        wrong("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
+        mistake("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
               "Neither mask was handed on: later words and the source's pads are seen."),
-        wrong("masks the wrong way round", RIGHT.beginning_with(
+        mistake("masks the wrong way round", RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
               "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
-        wrong("masks the wrong way round, zeros where none is left", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
+        mistake("masks the wrong way round, zeros where none is left", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
               "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
-        wrong("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
+        mistake("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
               "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the first sum left."),
-        wrong("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"), PLACEMENT,
+        mistake("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"), PLACEMENT,
               "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in pre-norm it is left as it is."),
-        wrong("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
+        mistake("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
               """There are two sub-layers where three are wanted, and one attention where two are: the words said hear each other, and then the
               source. Most often it is the source that is forgotten, so memory plays no part."""),
-        wrong("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
+        mistake("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
               "There are two sub-layers where three are wanted: the feed-forward network is missing."),
-        wrong("one attention for both", RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
+        mistake("one attention for both", RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
               "One attention module serves twice, with the same four matrices. Each of the two has its own."),
-        wrong("the source first", forward("""
+        mistake("the source first", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
                 y = y + self.drop(self.cross(seen, memory, src_mask))
@@ -219,7 +219,7 @@ EXERCISE = Exercise(
             y = self.norm2(y + self.drop(self.own(y, y, tgt_mask)))
             return self.norm3(y + self.drop(self.think(y)))"""), DECODER,
               "The attentions are in the wrong order: the words said hear each other first, then the source."),
-        wrong("the feed-forward network between", forward("""
+        mistake("the feed-forward network between", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
                 y = y + self.drop(self.own(seen, seen, tgt_mask))
@@ -229,79 +229,79 @@ EXERCISE = Exercise(
             y = self.norm2(y + self.drop(self.think(y)))
             return self.norm3(y + self.drop(self.cross(y, memory, src_mask)))"""), DECODER,
               "The feed-forward network stands between the two attentions. It comes last."),
-        wrong("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
+        mistake("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
               "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y is normed here."),
-        wrong("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
+        mistake("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
               "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
-        wrong("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
+        mistake("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
               "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y."),
-        wrong("values from the target", RIGHT.but("def forward(self, asking, asked, mask):", "def forward(self, asking, asked, mask, mixed=None):").but(
+        mistake("values from the target", RIGHT.but("def forward(self, asking, asked, mask):", "def forward(self, asking, asked, mask, mixed=None):").but(
                   "self.cut(self.W_v(asked))", "self.cut(self.W_v(asked if mixed is None else mixed))").but(
                   CROSS, "self.cross(seen, memory, src_mask, seen[:, :1].expand_as(memory))").but(
                   POST_SAID[1], "self.cross(y, memory, src_mask, y[:, :1].expand_as(memory))"), THREE,
               "In the second attention the values do not come from memory. Keys *and* values do."),
-        wrong("the source added to the words", both(1, "y + self", "memory[:, :1] + self"), RESIDUAL,
+        mistake("the source added to the words", both(1, "y + self", "memory[:, :1] + self"), RESIDUAL,
               "What the second attention says was added to memory. It is added to the words said."),
-        wrong("the source cut to the target's length", RIGHT.beginning_with("memory = memory[:, : y.shape[1]]",
+        mistake("the source cut to the target's length", RIGHT.beginning_with("memory = memory[:, : y.shape[1]]",
                   "src_mask = src_mask if src_mask is None else src_mask[..., : y.shape[1]]"), THREE,
               "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: read it whole."),
-        wrong("no residual", no_residual(0, 1, 2), RESIDUAL,
+        mistake("no residual", no_residual(0, 1, 2), RESIDUAL,
               "The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has to come through."),
-        wrong("no residual around the first attention", no_residual(0), RESIDUAL,
+        mistake("no residual around the first attention", no_residual(0), RESIDUAL,
               "y is not added to what the first attention says. All three sub-layers have a residual."),
-        wrong("no residual around the second attention", no_residual(1), RESIDUAL,
+        mistake("no residual around the second attention", no_residual(1), RESIDUAL,
               "y is not added to what the second attention says, so the words said are lost there. All three have a residual."),
-        wrong("no residual around the feed-forward network", no_residual(2), RESIDUAL,
+        mistake("no residual around the feed-forward network", no_residual(2), RESIDUAL,
               "y is not added to what the feed-forward network says. All three sub-layers have a residual."),
-        wrong("residual from the normed y", RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
+        mistake("residual from the normed y", RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
                   PRE[2], PRE[2].replace("y + ", "seen + ")), RESIDUAL,
               "In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours came back normed."),
-        wrong("the second sum made with the y that came", RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
+        mistake("the second sum made with the y that came", RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
                   POST[1], POST[1].replace("y + self", "came + self")), RESIDUAL,
               "The second sum was made with the y that came into the layer, so what the first attention added is lost."),
-        wrong("the words ask as they came", RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
+        mistake("the words ask as they came", RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
               "The source was asked by the words as they came into the layer. They ask after they have heard each other."),
-        wrong("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
+        mistake("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2], f"y = y + self.norm3(self.drop({POST_SAID[2]}))"), PLACEMENT,
               "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y))."),
-        wrong("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
+        mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
               "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says."),
-        wrong("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
+        mistake("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
               "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
-        wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
+        mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
               "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
-        wrong("one norm for all", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
+        mistake("one norm for all", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
               "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
-        wrong("one norm for both attentions", RIGHT.but(
+        mistake("one norm for both attentions", RIGHT.but(
                   NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
               "There are two norms, one of which serves twice. Each of the three sub-layers has its own."),
-        wrong("no third norm", RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), nn.Identity()"), NORM,
+        mistake("no third norm", RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), nn.Identity()"), NORM,
               "There are two norms. Three are wanted: one for each sub-layer."),
-        wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
+        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
               "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`."),
-        wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
+        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
               "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
-        wrong("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
+        mistake("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
                   "self.cross(seen, memory, src_mask)"), DECODER,
               "In training one sub-layer's words are not dropped. All three sub-layers' words are, before they are added."),
-        wrong("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
+        mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
               "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
-        wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
+        mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
               "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
-        wrong("the weights returned too", RIGHT.ending_in(", None"), DECODER,
+        mistake("the weights returned too", RIGHT.ending_in(", None"), DECODER,
               "Two things came back. forward returns the words alone, (B, Tt, D)."),
-        wrong("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,
+        mistake("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,
               "The masks may be left out: then nothing is hidden. Give both the default None."),
-        wrong("attentions in a plain list", RIGHT.but(ATTENTIONS, "self.both = [Heads(d, h), Heads(d, h)]").but(
+        mistake("attentions in a plain list", RIGHT.but(ATTENTIONS, "self.both = [Heads(d, h), Heads(d, h)]").but(
                   OWN, "self.both[0](seen, seen, tgt_mask)").but(CROSS, "self.both[1](seen, memory, src_mask)").but(
                   POST_SAID[0], "self.both[0](y, y, tgt_mask)").but(POST_SAID[1], "self.both[1](y, memory, src_mask)"), DECODER,
               "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList shows them."),
         *usual_mistakes(RIGHT, arguments="y memory", detached=DECODER, float32=DECODER, squeezed=DECODER, viewed=DECODER),
     ),
-    right=(
-        right("written out", RIGHT),
-        right("the library's attention, batch first", """
+    correct=(
+        correct("written out", RIGHT),
+        correct("the library's attention, batch first", """
             class DecoderLayer(nn.Module):
                 def __init__(self, d, h, d_ff, dropout, norm_first):
                     super().__init__()
@@ -328,7 +328,7 @@ EXERCISE = Exercise(
                         y = y + drop(step(norm(y))) if self.pre else norm(y + drop(step(y)))
                     return y
         """),
-        right("a residual as a module, keys and values fused", """
+        correct("a residual as a module, keys and values fused", """
             class Residual(nn.Module):
                 def __init__(self, d, p, pre):
                     super().__init__()
@@ -359,8 +359,8 @@ EXERCISE = Exercise(
                     y = self.ways[1](y, lambda t: self.looks[1](t, memory, src_mask))
                     return self.ways[2](y, self.ff)
         """),
-        right("cross made before self", RIGHT.but(ATTENTIONS, "self.cross, self.own = Heads(d, h), Heads(d, h)")),
-        right("bare parameters for everything", """
+        correct("cross made before self", RIGHT.but(ATTENTIONS, "self.cross, self.own = Heads(d, h), Heads(d, h)")),
+        correct("bare parameters for everything", """
             class DecoderLayer(nn.Module):
                 def __init__(self, d, h, d_ff, dropout, norm_first):
                     super().__init__()
@@ -400,7 +400,7 @@ EXERCISE = Exercise(
                     y = self.step(y, 1, lambda t: self.look("cross", t, memory, src_mask))
                     return self.step(y, 2, lambda t: (t @ self.W1 + self.b1).clamp(min=0) @ self.W2 + self.b2)
         """),
-        right("masked by a large number", RIGHT.but('float("-inf")', "-1e30")),
+        correct("masked by a large number", RIGHT.but('float("-inf")', "-1e30")),
     ),
     hints=(
         "for each of the three sub-layers: who asks, who is asked, and which mask says what is hidden?",

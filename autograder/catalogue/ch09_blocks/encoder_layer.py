@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import encoder
 
@@ -114,83 +114,83 @@ EXERCISE = Exercise(
         visible("a mask", masked, 2, 4, 6, 3, 10, False, "B", "1", "1", "Tk"),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 6, 2, 8, dropout=0.5),
         *usual_probes(before, other=(3, 5, 8, 2, 10), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
-        hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, also="gradients", says="post-norm, as in the paper"),
-        hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, says="post-norm, as in the paper"),
-        hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk", says="broadcasts to (B, h, T, T)"),
-        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, also="training", says="With dropout 1 nothing is added in training"),
-        hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, also="training", says="With dropout 1 nothing is added in training"),
+        hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, checks="gradients", announced_by="post-norm, as in the paper"),
+        hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, announced_by="post-norm, as in the paper"),
+        hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk", announced_by="broadcasts to (B, h, T, T)"),
+        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
     ),
-    wrong=(
-        wrong("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
+    mistakes=(
+        mistake("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_1, POST_1.replace("x + ", "")).but(POST_2, POST_2.replace("x + ", "")), RESIDUAL,
               """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x plus what it says. When it
               says nothing, x has to come through."""),
-        wrong("no residual around attention", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
+        mistake("no residual around attention", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
               "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a residual."),
-        wrong("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
+        mistake("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_2, POST_2.replace("x + ", "")), RESIDUAL,
               "x is not added to what the feed-forward network says. Both sub-layers have a residual."),
-        wrong("residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")), RESIDUAL,
+        mistake("residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")), RESIDUAL,
               """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours came back normed. The
               sub-layer reads the normed x, the sum is made with x."""),
-        wrong("norm before the sum", RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
+        mistake("norm before the sum", RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
                   POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
               "In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is norm(x + f(x))."),
-        wrong("norm after the sum in pre-norm", RIGHT.but(PRE_1,
+        mistake("norm after the sum in pre-norm", RIGHT.but(PRE_1,
                   "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(SEEN_1).without(SEEN_2).but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
               "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and the sum is left as it is."),
-        wrong("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
+        mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
               "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
-        wrong("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
+        mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
               "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
-        wrong("norm of what is said", RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
+        mistake("norm of what is said", RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
                   PRE_2, PRE_2.replace("self.drop(", "self.drop(self.norm2(") + ")").but(SEEN_1, "seen = x").but(SEEN_2, "seen = x"), PLACEMENT,
               "In pre-norm you computed x + norm(f(x)): the norm comes before the sub-layer, x + f(norm(x))."),
-        wrong("one norm in front of both", RIGHT.but(SEEN_2, "seen = seen + 0 * self.norm2(x)"), PLACEMENT,
+        mistake("one norm in front of both", RIGHT.but(SEEN_2, "seen = seen + 0 * self.norm2(x)"), PLACEMENT,
               "In pre-norm the feed-forward network reads what attention read. It reads a norm of the x that the first sum left."),
-        wrong("one residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")), RESIDUAL,
+        mistake("one residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")), RESIDUAL,
               "In pre-norm the first sum was made with the *normed* x. The sub-layer reads that; the sum is made with x."),
-        wrong("normed once more at the end", RIGHT.but(
+        mistake("normed once more at the end", RIGHT.but(
                   "        return x\n", "        return self.norm2(x) if self.norm_first else x\n"), PLACEMENT,
               "In pre-norm a norm was used once more at the end of the layer. The last sum is left as it is."),
-        wrong("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
+        mistake("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
               "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
-        wrong("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
+        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
               "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
-        wrong("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
+        mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
               "There is one norm. Two are wanted: each of the two sub-layers has its own."),
-        wrong("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
+        mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
               "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
-        wrong("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM,
+        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM,
               "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here both are wanted."),
-        wrong("mask ignored", RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
+        mistake("mask ignored", RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
               "The mask was not handed on to attention: pads are looked at as if they were words."),
-        wrong("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
+        mistake("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
               """The mask was turned on its way to attention. True = *may* attend, here and in your attention (nn.MultiheadAttention means the
               opposite)."""),
-        wrong("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
+        mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
               "mask may be left out: then everybody may look everywhere. Give it the default None."),
-        wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
+        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
               "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
-        wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
+        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
               "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
-        wrong("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
+        mistake("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
                   "x = self.drop(x + self.think(seen))").but(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2, "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
               """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the stream is left
               alone."""),
-        wrong("dropout after the norm", RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
+        mistake("dropout after the norm", RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
               "In post-norm dropout was put on the normed sum, so x is dropped with it. It is put on what the sub-layer says, before the sum."),
-        wrong("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
+        mistake("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
                   POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
               "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
-        wrong("dropout on the feed-forward network alone", RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
+        mistake("dropout on the feed-forward network alone", RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
                   POST_1, "x = self.norm1(x + self.attention(x, x, mask))"), LAYER,
               "In training what attention says is not dropped. Both sub-layers' words are."),
-        wrong("feed-forward first", forward("""
+        mistake("feed-forward first", forward("""
             if self.norm_first:
                 x = x + self.drop(self.think(self.norm1(x)))
                 seen = self.norm2(x)
@@ -198,7 +198,7 @@ EXERCISE = Exercise(
             x = self.norm1(x + self.drop(self.think(x)))
             return self.norm2(x + self.drop(self.attention(x, x, mask)))"""), LAYER,
               "The sub-layers are in the wrong order: words listen to each other first, then each thinks."),
-        wrong("side by side", forward("""
+        mistake("side by side", forward("""
             if self.norm_first:
                 seen, again = self.norm1(x), self.norm2(x)
                 return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
@@ -206,38 +206,38 @@ EXERCISE = Exercise(
             return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
               """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It reads what the words are after
               attention."""),
-        wrong("x as it came in added at the end", RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2, "x = came + self.drop(self.think(seen))").but(
+        mistake("x as it came in added at the end", RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2, "x = came + self.drop(self.think(seen))").but(
                   POST_1, "came = x\n            " + POST_1).but(POST_2, "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
               "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the x of now."),
-        wrong("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
+        mistake("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
               "The feed-forward network was left out, and with it the second norm."),
-        wrong("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
+        mistake("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
               "Attention was left out, and with it a norm. Words have to hear each other first."),
-        wrong("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
+        mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
               "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
-        wrong("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
+        mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
               "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
-        wrong("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
+        mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
               "There is a second ReLU, after the second map, so nothing is ever lowered. One stands between the two."),
-        wrong("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
+        mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
               "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
-        wrong("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
+        mistake("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
               "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention reads one thing."),
-        wrong("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
+        mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
               "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
-        wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
+        mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
               "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
-        wrong("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
+        mistake("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
               "Attention works as one head, whatever h says. Hand h on."),
-        wrong("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
+        mistake("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
               "Attention has d / h heads of width h. It has h heads, each d / h wide."),
-        wrong("the batch taken for the words", RIGHT.but(PRE_1, PRE_1.replace("self.attention(seen, seen, mask)",
+        mistake("the batch taken for the words", RIGHT.but(PRE_1, PRE_1.replace("self.attention(seen, seen, mask)",
                   "self.attention(seen.transpose(0, 1), seen.transpose(0, 1), None).transpose(0, 1)")).but(
                   POST_1, POST_1.replace("self.attention(x, x, mask)", "self.attention(x.transpose(0, 1), x.transpose(0, 1), None).transpose(0, 1)")), LAYER,
               "Attention ran over the sentences of the batch. nn.MultiheadAttention takes the words first unless it is told batch_first=True."),
-        wrong("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
+        mistake("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
               "The norms have another eps than 0.00001, which nn.LayerNorm has by itself."),
-        wrong("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):
+        mistake("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):
     def __init__(self, d):
         super().__init__()
         self.g, self.b = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
@@ -248,30 +248,30 @@ EXERCISE = Exercise(
 
 class EncoderLayer'''), NORM,
               "Your layer's norms divide the squares by D - 1. Layer norm divides by D (09.1)."),
-        wrong("attention without biases", RIGHT.but(
+        mistake("attention without biases", RIGHT.but(
                   "self.attention = Heads(d, h)",
                   "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = self.attention.W_v.bias = "
                   "self.attention.W_o.bias = None"), LAYER,
               "The projections of attention have no biases. Here they have, as those of the feed-forward network."),
-        wrong("feed-forward without biases", RIGHT.but(
+        mistake("feed-forward without biases", RIGHT.but(
                   "nn.Linear(d, d_ff), nn.Linear(d_ff, d)", "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
               "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
-        wrong("the weights returned too", RIGHT.ending_in(", None"), LAYER,
+        mistake("the weights returned too", RIGHT.ending_in(", None"), LAYER,
               "Two things came back. forward returns the words alone, (B, T, D)."),
-        wrong("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
+        mistake("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
                   THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
               "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential shows them."),
-        wrong("maps made in forward", RIGHT.without(MAPS).but(
+        mistake("maps made in forward", RIGHT.without(MAPS).but(
                   THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * x.shape[-1])(x)))"), LAYER,
               """The feed-forward network has no parameters of its own: layers that are made in forward are new at each call. Make them once, in the
               constructor."""),
-        wrong("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"), FEED,
+        mistake("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"), FEED,
               "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
         *usual_mistakes(RIGHT, arguments="x", detached=LAYER, float32=LAYER, squeezed=LAYER, viewed=LAYER),
     ),
-    right=(
-        right("written out", RIGHT),
-        right("the library's attention, batch first", """
+    correct=(
+        correct("written out", RIGHT),
+        correct("the library's attention, batch first", """
             class EncoderLayer(nn.Module):
                 def __init__(self, d, h, d_ff, dropout, norm_first):
                     super().__init__()
@@ -292,7 +292,7 @@ class EncoderLayer'''), NORM,
                         x = x + drop(f(norm(x))) if self.pre else norm(x + drop(f(x)))
                     return x
         """),
-        right("a residual as a module", """
+        correct("a residual as a module", """
             class Residual(nn.Module):
                 def __init__(self, size, dropout, before):
                     super().__init__()
@@ -327,7 +327,7 @@ class EncoderLayer'''), NORM,
                     x = self.one(x, lambda y: self.attention(y, mask))
                     return self.two(x, self.thinking)
         """),
-        right("bare parameters and functions of 09.1 and 09.2", RIGHT.but(MAPS, """
+        correct("bare parameters and functions of 09.1 and 09.2", RIGHT.but(MAPS, """
             self.W1 = nn.Parameter(torch.randn(d, d_ff) / d ** 0.5)
             self.b1 = nn.Parameter(torch.zeros(d_ff))
             self.W2 = nn.Parameter(torch.randn(d_ff, d) / d_ff ** 0.5)
@@ -348,7 +348,7 @@ class EncoderLayer'''), NORM,
         return self.norm(x, self.g_two, self.s_two)
 
     def think(self, x):''')),
-        right("every head a module", """
+        correct("every head a module", """
             class Head(nn.Module):
                 def __init__(self, d, d_k):
                     super().__init__()
@@ -381,9 +381,9 @@ class EncoderLayer'''), NORM,
                     x = x + self.drop_a(self.listen(self.ln_a(x), mask))
                     return x + self.drop_b(self.down(self.up(self.ln_b(x)).clamp(min=0)))
         """),
-        right("norms made second, used first", RIGHT.but(NORMS, "self.norm2, self.norm1 = nn.LayerNorm(d), nn.LayerNorm(d)")),
-        right("dropout inside as well", RIGHT.but("torch.relu(self.widen(x))", "self.drop(torch.relu(self.widen(x)))")),
-        right("bare square matrices", RIGHT.but(MAPS, MAPS).but("self.W_q = nn.Linear(width, width)", """
+        correct("norms made second, used first", RIGHT.but(NORMS, "self.norm2, self.norm1 = nn.LayerNorm(d), nn.LayerNorm(d)")),
+        correct("dropout inside as well", RIGHT.but("torch.relu(self.widen(x))", "self.drop(torch.relu(self.widen(x)))")),
+        correct("bare square matrices", RIGHT.but(MAPS, MAPS).but("self.W_q = nn.Linear(width, width)", """
             self.W_q = nn.Parameter(torch.randn(width, width))
             self.b_q = nn.Parameter(torch.zeros(width))""").but("self.W_q(asking)", "asking @ self.W_q + self.b_q")),
     ),

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import sections, wrong_word
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 
 FEED, AXIS = sections("feed axis")
@@ -65,83 +65,83 @@ EXERCISE = Exercise(
         visible("two words, two features, by hand", WORKED),
         visible("2 sentences, 3 words, D = 4, d_ff = 6", inputs, 2, 3, 4, 6),
         *usual_probes(inputs, other=(3, 4, 5, 7), smallest=(1, 1, 1, 1), common=(2, 3, 4, 6), precise=far_away),
-        hidden("narrower inside", inputs, 2, 3, 6, 4, says="d_ff may be smaller than D"),
-        hidden("nothing above 0", all_asleep, says="b2 alone comes out"),
-        hidden("as many words as features", inputs, 4, 4, 4, 4, says="each word by itself"),
+        hidden("narrower inside", inputs, 2, 3, 6, 4, announced_by="d_ff may be smaller than D"),
+        hidden("nothing above 0", all_asleep, announced_by="b2 alone comes out"),
+        hidden("as many words as features", inputs, 4, 4, 4, 4, announced_by="each word by itself"),
     ),
-    wrong=(
-        wrong("no ReLU", RIGHT.without(RELU), FEED,
+    mistakes=(
+        mistake("no ReLU", RIGHT.without(RELU), FEED,
               """There is nothing between the two maps. Two linear maps in a row are one linear map: (x W1) W2 is x (W1 W2). The ReLU in between is
               what makes it more."""),
-        wrong("ReLU at the end", RIGHT.without(RELU).but("return out", "return torch.relu(out)"), FEED,
+        mistake("ReLU at the end", RIGHT.without(RELU).but("return out", "return torch.relu(out)"), FEED,
               """The ReLU stands after the second map, so no word can ever be told to lower a number: nothing below 0 comes out. It belongs between
               the two."""),
-        wrong("ReLU twice", RIGHT.but("return out", "return torch.relu(out)"), FEED,
+        mistake("ReLU twice", RIGHT.but("return out", "return torch.relu(out)"), FEED,
               "There is a second ReLU, after the second map. What comes out may be below 0."),
-        wrong("ReLU on the input", RIGHT.without(RELU).but("x @ W1", "torch.relu(x) @ W1"), FEED,
+        mistake("ReLU on the input", RIGHT.without(RELU).but("x @ W1", "torch.relu(x) @ W1"), FEED,
               "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs between the two maps."),
-        wrong("ReLU before the bias", RIGHT.without(RELU).but("x @ W1 + b1", "torch.relu(x @ W1) + b1"), FEED,
+        mistake("ReLU before the bias", RIGHT.without(RELU).but("x @ W1 + b1", "torch.relu(x @ W1) + b1"), FEED,
               "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before."),
-        wrong("GELU", instead("F.gelu(hidden)"), FEED,
+        mistake("GELU", instead("F.gelu(hidden)"), FEED,
               "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
-        wrong("SiLU", instead("F.silu(hidden)"), FEED,
+        mistake("SiLU", instead("F.silu(hidden)"), FEED,
               "That is SiLU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
-        wrong("sigmoid", instead("torch.sigmoid(hidden)"), FEED,
+        mistake("sigmoid", instead("torch.sigmoid(hidden)"), FEED,
               "A sigmoid was used: every hidden number lies between 0 and 1. ReLU leaves what is above 0 as it is."),
-        wrong("tanh", instead("torch.tanh(hidden)"), FEED,
+        mistake("tanh", instead("torch.tanh(hidden)"), FEED,
               "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is."),
-        wrong("absolute value", instead("hidden.abs()"), FEED,
+        mistake("absolute value", instead("hidden.abs()"), FEED,
               "What was below 0 had its sign turned. ReLU makes it 0."),
-        wrong("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
+        mistake("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
               "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
-        wrong("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
+        mistake("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
               "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0."),
-        wrong("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
+        mistake("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
               "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min."),
-        wrong("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,
+        mistake("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,
               "A maximum over the features was taken. max(0, x) compares each number with 0, by itself."),
-        wrong("capped at 6", instead("F.relu6(hidden)"), FEED,
+        mistake("capped at 6", instead("F.relu6(hidden)"), FEED,
               "Numbers above 6 were cut off: ReLU has no upper end."),
-        wrong("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED,
+        mistake("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED,
               "b1 plays no part."),
-        wrong("no second bias", RIGHT.but("hidden @ W2 + b2", "hidden @ W2"), FEED,
+        mistake("no second bias", RIGHT.but("hidden @ W2 + b2", "hidden @ W2"), FEED,
               "b2 plays no part."),
-        wrong("no bias at all", RIGHT.but("x @ W1 + b1", "x @ W1").but("hidden @ W2 + b2", "hidden @ W2"), FEED,
+        mistake("no bias at all", RIGHT.but("x @ W1 + b1", "x @ W1").but("hidden @ W2 + b2", "hidden @ W2"), FEED,
               "Neither b1 nor b2 plays a part."),
-        wrong("biases subtracted", RIGHT.but("W1 + b1", "W1 - b1").but("W2 + b2", "W2 - b2"), FEED,
+        mistake("biases subtracted", RIGHT.but("W1 + b1", "W1 - b1").but("W2 + b2", "W2 - b2"), FEED,
               "The biases were subtracted. They are added."),
-        wrong("the first map alone", RIGHT.but(SECOND, "out = hidden"), FEED,
+        mistake("the first map alone", RIGHT.but(SECOND, "out = hidden"), FEED,
               "The second map is missing: d_ff numbers came back for each word where D are wanted."),
-        wrong("the word added", RIGHT.but("return out", "return x + out"), FEED,
+        mistake("the word added", RIGHT.but("return out", "return x + out"), FEED,
               "x was added to the result. That sum, the residual, is made outside, by the layer (09.3)."),
-        wrong("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"), AXIS,
+        mistake("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"), AXIS,
               "Words were mixed: all words of a sentence come out alike. Each word is treated by itself."),
-        wrong("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
+        mistake("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
               "Every word came out as the first. Each word is treated by itself."),
-        wrong("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
+        mistake("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
               """W1 was transposed. Here it is (D, d_ff) and stands on the right of x, so it can be used as it is. (F.linear and nn.Linear store it
               the other way round.)"""),
-        wrong("W2 transposed", RIGHT.but("hidden @ W2", "hidden @ W2.T"), FEED,
+        mistake("W2 transposed", RIGHT.but("hidden @ W2", "hidden @ W2.T"), FEED,
               "W2 was transposed. Here it is (d_ff, D) and stands on the right, so it can be used as it is."),
-        wrong("dropout inside", RIGHT.before(SECOND, "hidden = F.dropout(hidden, 0.1)"), FEED,
+        mistake("dropout inside", RIGHT.before(SECOND, "hidden = F.dropout(hidden, 0.1)"), FEED,
               "Some hidden numbers were dropped, at random. There is no dropout in this exercise."),
         in_place("x", RIGHT.before(FIRST, "x.relu_()"), FEED, "relu_ writes in place; relu makes a new tensor."),
         *usual_mistakes(RIGHT, arguments="x W1 b1 W2 b2", detached=FEED, float32=FEED, single=FEED, squeezed=AXIS, viewed=AXIS),
     ),
-    right=(
-        right("two lines", RIGHT),
-        right("F.linear", """
+    correct=(
+        correct("two lines", RIGHT),
+        correct("F.linear", """
             def feed_forward(x, W1, b1, W2, b2):
                 return F.linear(F.relu(F.linear(x, W1.T, b1)), W2.T, b2)
         """),
-        right("einsum and clamp", """
+        correct("einsum and clamp", """
             def feed_forward(words, up, up_bias, down, down_bias):
                 h = torch.einsum("btd,df->btf", words, up).add(up_bias).clamp(min=0)
                 return torch.einsum("btf,fd->btd", h, down) + down_bias
         """),
-        right("where", formula("feed_forward(x, W1, b1, W2, b2)",
+        correct("where", formula("feed_forward(x, W1, b1, W2, b2)",
                                "torch.where(x @ W1 + b1 > 0, x @ W1 + b1, 0.0).to(x.dtype).matmul(W2).add(b2)")),
-        right("loops", """
+        correct("loops", """
             def feed_forward(x, W1, b1, W2, b2):
                 out = []
                 for sentence in x:
@@ -150,12 +150,12 @@ EXERCISE = Exercise(
                         out.append(torch.stack([(hidden * W2[:, i]).sum() + b2[i] for i in range(W2.shape[1])]))
                 return torch.stack(out).reshape(x.shape)
         """),
-        right("half of x and its size", """
+        correct("half of x and its size", """
             def feed_forward(x, W1, b1, W2, b2):
                 hidden = x @ W1 + b1
                 return (hidden * (hidden > 0)) @ W2 + b2
         """),
-        right("modules without memory of their own", """
+        correct("modules without memory of their own", """
             def feed_forward(x, W1, b1, W2, b2):
                 net = nn.Sequential(nn.Linear(1, 1), nn.ReLU(), nn.Linear(1, 1)) if False else nn.ReLU()
                 return torch.addmm(b2, net(torch.addmm(b1, x.flatten(0, 1), W1)), W2).reshape(x.shape)

@@ -4,7 +4,7 @@ import torch
 
 from autograder.catalogue.ch09_blocks.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, visible
 from transformer_ref.config import ModelConfig
 
@@ -64,102 +64,102 @@ EXERCISE = Exercise(
         visible("the paper's base model, one table of 37,000", Case((PAPER,))),
         visible("small, pre-norm, three tables", Case((ModelConfig(
             11, 16, d_model=6, heads=3, encoder_layers=2, decoder_layers=3, d_ff=10, norm_first=True),))),
-        hidden("post-norm, one table", drawn, True, False, says="tie_embeddings: one table"),
-        hidden("pre-norm, one table", drawn, True, True, says="norm_first"),
-        hidden("post-norm, three tables", drawn, False, False, says="three tables"),
-        hidden("one head", drawn, False, True, 1, says="heads"),
-        hidden("the smallest", Case((ModelConfig(3, 3, d_model=1, heads=1, encoder_layers=1, decoder_layers=1, d_ff=1),)), says="three tables"),
+        hidden("post-norm, one table", drawn, True, False, announced_by="tie_embeddings: one table"),
+        hidden("pre-norm, one table", drawn, True, True, announced_by="norm_first"),
+        hidden("post-norm, three tables", drawn, False, False, announced_by="three tables"),
+        hidden("one head", drawn, False, True, 1, announced_by="heads"),
+        hidden("the smallest", Case((ModelConfig(3, 3, d_model=1, heads=1, encoder_layers=1, decoder_layers=1, d_ff=1),)), announced_by="three tables"),
     ),
     omits={"a batch of one": "there is no batch", "a length of one": "there is no sequence", "a second call": "the numbers of a config leave nothing to keep",
            "precision": "a config's sizes are small whole numbers", "falsy values": "a config is one value", "repeated items": "there is no list"},
-    wrong=(
-        wrong("decoder layers as encoder layers", RIGHT.but(DECODING, "decoder = encoder"), DECODER,
+    mistakes=(
+        mistake("decoder layers as encoder layers", RIGHT.but(DECODING, "decoder = encoder"), DECODER,
               "Decoder layers were counted as encoder layers. A decoder layer has two attentions, and three norms."),
-        wrong("two norms in a decoder layer", RIGHT.but("feed_forward + 3 * norm", "feed_forward + 2 * norm"), DECODER,
+        mistake("two norms in a decoder layer", RIGHT.but("feed_forward + 3 * norm", "feed_forward + 2 * norm"), DECODER,
               "A decoder layer was given two norms. It has three sub-layers, each with its own."),
-        wrong("the second attention forgotten", RIGHT.but("2 * attention +", "attention +"), DECODER,
+        mistake("the second attention forgotten", RIGHT.but("2 * attention +", "attention +"), DECODER,
               "A decoder layer was given one attention. It has two: one to itself and one to the source."),
-        wrong("cross-attention without queries", RIGHT.but("2 * attention +", "2 * attention - D * D - D +"), DECODER,
+        mistake("cross-attention without queries", RIGHT.but("2 * attention +", "2 * attention - D * D - D +"), DECODER,
               "The second attention of a decoder layer was given three projections. It has all four."),
-        wrong("no norms", RIGHT.but(NORM, "norm = 0"), COUNT,
+        mistake("no norms", RIGHT.but(NORM, "norm = 0"), COUNT,
               "The norms were left out: each has D scales and D shifts."),
-        wrong("norms with a scale alone", RIGHT.but(NORM, "norm = D"), COUNT,
+        mistake("norms with a scale alone", RIGHT.but(NORM, "norm = D"), COUNT,
               "A norm was counted as D numbers. It has D scales and D shifts."),
-        wrong("norms of two numbers", RIGHT.but(NORM, "norm = 2"), COUNT,
+        mistake("norms of two numbers", RIGHT.but(NORM, "norm = 2"), COUNT,
               "A norm was counted as two numbers. Every feature has a scale and a shift of its own."),
-        wrong("no biases at all", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F"), COUNT,
+        mistake("no biases at all", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F"), COUNT,
               "The biases were left out, of attention and of the feed-forward networks."),
-        wrong("no attention biases", RIGHT.but(ATTENTION, "attention = 4 * D * D"), COUNT,
+        mistake("no attention biases", RIGHT.but(ATTENTION, "attention = 4 * D * D"), COUNT,
               "The biases of attention were left out: D for each of the four projections."),
-        wrong("no feed-forward biases", RIGHT.but(FF, "feed_forward = 2 * D * F"), COUNT,
+        mistake("no feed-forward biases", RIGHT.but(FF, "feed_forward = 2 * D * F"), COUNT,
               "The biases of the feed-forward networks were left out: d_ff after the first map, D after the second."),
-        wrong("neither biases nor norms", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F").but(
+        mistake("neither biases nor norms", RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F").but(
                   NORM, "norm = 0"), COUNT,
               "You counted the matrices alone. Biases and norms are learned as well."),
-        wrong("feed-forward biases of one size", RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT,
+        mistake("feed-forward biases of one size", RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT,
               "Both biases of a feed-forward network were counted as d_ff numbers. The second map ends in D numbers."),
-        wrong("the second bias of a feed-forward network forgotten", RIGHT.but(FF, "feed_forward = D * F + F + F * D"), COUNT,
+        mistake("the second bias of a feed-forward network forgotten", RIGHT.but(FF, "feed_forward = D * F + F + F * D"), COUNT,
               "One bias of a feed-forward network was left out: D numbers, after the second map."),
-        wrong("no bias at the end of attention", RIGHT.but(ATTENTION, "attention = 4 * D * D + 3 * D"), COUNT,
+        mistake("no bias at the end of attention", RIGHT.but(ATTENTION, "attention = 4 * D * D + 3 * D"), COUNT,
               "The fourth projection of attention, W_O, has a bias too."),
-        wrong("one map in the feed-forward network", RIGHT.but(FF, "feed_forward = D * F + F"), COUNT,
+        mistake("one map in the feed-forward network", RIGHT.but(FF, "feed_forward = D * F + F"), COUNT,
               "A feed-forward network was counted as one map. There is one back to D as well."),
-        wrong("three projections", RIGHT.but(ATTENTION, "attention = 3 * D * D + 3 * D"), COUNT,
+        mistake("three projections", RIGHT.but(ATTENTION, "attention = 3 * D * D + 3 * D"), COUNT,
               "An attention was given three projections. There is a fourth, W_O."),
-        wrong("projections times the heads", RIGHT.but(ATTENTION, "attention = cfg.heads * (4 * D * D + 4 * D)"), COUNT,
+        mistake("projections times the heads", RIGHT.but(ATTENTION, "attention = cfg.heads * (4 * D * D + 4 * D)"), COUNT,
               "The projections were multiplied by the number of heads. The heads *share* them (06.4)."),
-        wrong("one head's projections", RIGHT.but(ATTENTION, "attention = 4 * D * (D // cfg.heads) + 4 * (D // cfg.heads)"), COUNT,
+        mistake("one head's projections", RIGHT.but(ATTENTION, "attention = 4 * D * (D // cfg.heads) + 4 * (D // cfg.heads)"), COUNT,
               "One head's share of the projections was counted. All heads together fill D by D."),
-        wrong("three tables though tied", RIGHT.but("if not cfg.tie_embeddings:", "if True:"), ENDS,
+        mistake("three tables though tied", RIGHT.but("if not cfg.tie_embeddings:", "if True:"), ENDS,
               "The table was counted three times though tie_embeddings is on: source, target and output are one and the same."),
-        wrong("two tables though tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 2 * cfg.target_vocabulary * D\n"), ENDS,
+        mistake("two tables though tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 2 * cfg.target_vocabulary * D\n"), ENDS,
               "With tie_embeddings there is one table, for source, target and output together. You counted two."),
-        wrong("always tied", RIGHT.but("if not cfg.tie_embeddings:", "if False:"), ENDS,
+        mistake("always tied", RIGHT.but("if not cfg.tie_embeddings:", "if False:"), ENDS,
               "tie_embeddings is off in this config: then source, target and output have a table each."),
-        wrong("the output's matrix forgotten", RIGHT.but("+ 2 * cfg.target", "+ cfg.target"), ENDS,
+        mistake("the output's matrix forgotten", RIGHT.but("+ 2 * cfg.target", "+ cfg.target"), ENDS,
               "Without tie_embeddings there are three tables: you left one of target and output out."),
-        wrong("the output from the source's words", RIGHT.but(
+        mistake("the output from the source's words", RIGHT.but(
                   "cfg.source_vocabulary * D + 2 * cfg.target_vocabulary", "2 * cfg.source_vocabulary * D + cfg.target_vocabulary"), ENDS,
               "The output scores the *target* vocabulary; you gave it the source's."),
-        wrong("the source's table as large as the target's", RIGHT.but(UNTIED, "tables = 3 * cfg.target_vocabulary * D"), ENDS,
+        mistake("the source's table as large as the target's", RIGHT.but(UNTIED, "tables = 3 * cfg.target_vocabulary * D"), ENDS,
               "All three tables were given the target's vocabulary. The source's table has source_vocabulary rows."),
-        wrong("no table where it is tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 0\n"), ENDS,
+        mistake("no table where it is tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 0\n"), ENDS,
               "With tie_embeddings no table was counted. One is left, and it is learned."),
-        wrong("no tables", RIGHT.but(" + tables + last", " + last"), ENDS,
+        mistake("no tables", RIGHT.but(" + tables + last", " + last"), ENDS,
               "The tables of embeddings were left out. They are learned."),
-        wrong("positions counted", RIGHT.but(" + tables", " + tables + cfg.max_length * D"), ENDS,
+        mistake("positions counted", RIGHT.but(" + tables", " + tables + cfg.max_length * D"), ENDS,
               "The positions were counted. Sinusoids are computed; nobody learns them."),
-        wrong("positions counted on both sides", RIGHT.but(" + tables", " + tables + 2 * cfg.max_length * D"), ENDS,
+        mistake("positions counted on both sides", RIGHT.but(" + tables", " + tables + 2 * cfg.max_length * D"), ENDS,
               "The positions were counted, twice. Sinusoids are computed; nobody learns them."),
-        wrong("an output bias", RIGHT.but(" + tables", " + tables + cfg.target_vocabulary"), ENDS,
+        mistake("an output bias", RIGHT.but(" + tables", " + tables + cfg.target_vocabulary"), ENDS,
               "A bias was counted at the output. There is none there."),
-        wrong("no last norms", RIGHT.but(LAST, "last = 0"), COUNT,
+        mistake("no last norms", RIGHT.but(LAST, "last = 0"), COUNT,
               "In pre-norm each of the two stacks ends in a norm of its own: 4 D numbers are missing."),
-        wrong("one last norm", RIGHT.but(LAST, "last = norm if cfg.norm_first else 0"), COUNT,
+        mistake("one last norm", RIGHT.but(LAST, "last = norm if cfg.norm_first else 0"), COUNT,
               "One last norm was counted. In pre-norm both stacks end in one."),
-        wrong("last norms always", RIGHT.but(LAST, "last = 2 * norm"), COUNT,
+        mistake("last norms always", RIGHT.but(LAST, "last = 2 * norm"), COUNT,
               "Last norms were counted in post-norm, whose layers end in a norm already."),
-        wrong("one layer each", RIGHT.but(SUM, "return encoder + decoder + tables + last"), COUNT,
+        mistake("one layer each", RIGHT.but(SUM, "return encoder + decoder + tables + last"), COUNT,
               "One layer of each kind was counted; there are encoder_layers and decoder_layers of them."),
-        wrong("as many decoder layers as encoder layers", RIGHT.but("cfg.decoder_layers * decoder", "cfg.encoder_layers * decoder"), COUNT,
+        mistake("as many decoder layers as encoder layers", RIGHT.but("cfg.decoder_layers * decoder", "cfg.encoder_layers * decoder"), COUNT,
               "The decoder was given encoder_layers layers. It has decoder_layers."),
-        wrong("layers of the other stack", RIGHT.but("cfg.encoder_layers * encoder + cfg.decoder_layers * decoder",
+        mistake("layers of the other stack", RIGHT.but("cfg.encoder_layers * encoder + cfg.decoder_layers * decoder",
                                                     "cfg.decoder_layers * encoder + cfg.encoder_layers * decoder"), COUNT,
               "encoder_layers and decoder_layers are exchanged."),
-        wrong("the encoder alone", RIGHT.but("cfg.encoder_layers * encoder + cfg.decoder_layers * decoder", "cfg.encoder_layers * encoder"), COUNT,
+        mistake("the encoder alone", RIGHT.but("cfg.encoder_layers * encoder + cfg.decoder_layers * decoder", "cfg.encoder_layers * encoder"), COUNT,
               "The decoder was left out."),
-        wrong("d_ff taken as four times D", RIGHT.but("cfg.d_model, cfg.d_ff", "cfg.d_model, 4 * cfg.d_model"), COUNT,
+        mistake("d_ff taken as four times D", RIGHT.but("cfg.d_model, cfg.d_ff", "cfg.d_model, 4 * cfg.d_model"), COUNT,
               "Your feed-forward networks are 4 D wide inside, whatever d_ff says. In the paper's model it is the same."),
-        wrong("a float", RIGHT.ending_in(" / 1"), COUNT,
+        mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
               "The number is right, but it came as a float. A count is a whole number."),
-        wrong("a tensor", RIGHT.ending_in(" + torch.tensor(0)"), COUNT,
+        mistake("a tensor", RIGHT.ending_in(" + torch.tensor(0)"), COUNT,
               "A tensor came back. A plain whole number is asked for."),
-        wrong("a text", RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT,
+        mistake("a text", RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT,
               "A text came back. Return the number itself."),
     ),
-    right=(
-        right("part by part", RIGHT),
-        right("layers of the library on no device", """
+    correct=(
+        correct("part by part", RIGHT),
+        correct("layers of the library on no device", """
             def param_count(cfg):
                 count = lambda module: sum(p.numel() for p in module.parameters())
                 with torch.device("meta"):
@@ -172,7 +172,7 @@ EXERCISE = Exercise(
                     norms = [nn.LayerNorm(cfg.d_model) for _ in range(2 * cfg.norm_first)]
                 return layers + sum(map(count, tables + norms))
         """),
-        right("linear by linear", """
+        correct("linear by linear", """
             def param_count(cfg):
                 linear = lambda i, o: i * o + o
                 d, total = cfg.d_model, 0
@@ -183,7 +183,7 @@ EXERCISE = Exercise(
                 total += d * (vocabularies[0] if cfg.tie_embeddings else sum(vocabularies))
                 return total + int(cfg.norm_first) * 4 * d
         """),
-        right("head by head", """
+        correct("head by head", """
             def param_count(cfg):
                 D, d_head = cfg.d_model, cfg.d_head
                 attention = cfg.heads * 3 * (D * d_head + d_head) + D * D + D
@@ -192,7 +192,7 @@ EXERCISE = Exercise(
                 ends = {True: cfg.source_vocabulary, False: cfg.source_vocabulary + cfg.target_vocabulary * 2}[cfg.tie_embeddings]
                 return layers + ends * D + (4 * D if cfg.norm_first else 0)
         """),
-        right("the fields as a dictionary", """
+        correct("the fields as a dictionary", """
             from dataclasses import asdict
 
             def param_count(cfg):

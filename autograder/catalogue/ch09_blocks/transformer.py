@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import HEADS, LIBRARY, drawn, first_number, sections
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
 from transformer_ref.config import ModelConfig
 from transformer_ref.model import transformer
@@ -168,172 +168,172 @@ NO_PLACES = "self.drop(self.{0}({1}) * self.cfg.d_model ** 0.5)"
 
 EXERCISE = Exercise(
     id="transformer", number="09.5", difficulty=3, minutes=45, visible_points=3, hidden_points=6,
-    reference=Transformer, roles=parts, reads=of_real_words, section=WHOLE, quotes=first_number, forbidden=LIBRARY,
+    reference=Transformer, roles=parts, normalize=of_real_words, section=WHOLE, quotes=first_number, forbidden=LIBRARY,
     probes=(
         visible("post-norm, three tables", inputs, 2, 4, 5, False),
         visible("pre-norm, with pads", inputs, 2, 5, 4, norm_first=True),
         visible("post-norm, one table", inputs, 2, 5, 4, source_vocabulary=13, tie_embeddings=True),
         visible("1 encoder layer, 2 decoder layers", inputs, 2, 4, 3, encoder_layers=1, norm_first=True),
-        hidden("other sizes", inputs, 3, 5, 6, d_model=8, heads=2, d_ff=14, encoder_layers=1, decoder_layers=2, says=PROMISED),
-        hidden("one sentence, one word", inputs, 1, 1, 1, encoder_layers=1, decoder_layers=1, norm_first=True, says=PROMISED),
-        hidden("a sentence twice", twice_the_same, says=PROMISED),
-        hidden("another pad", inputs, 3, 5, 4, pad=7, says="cfg.pad, which is not always 0"),
-        hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True, says="A pad is seen by nobody"),
-        hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1, says="only where cfg.tie_embeddings says so"),
+        hidden("other sizes", inputs, 3, 5, 6, d_model=8, heads=2, d_ff=14, encoder_layers=1, decoder_layers=2, announced_by=PROMISED),
+        hidden("one sentence, one word", inputs, 1, 1, 1, encoder_layers=1, decoder_layers=1, norm_first=True, announced_by=PROMISED),
+        hidden("a sentence twice", twice_the_same, announced_by=PROMISED),
+        hidden("another pad", inputs, 3, 5, 4, pad=7, announced_by="cfg.pad, which is not always 0"),
+        hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True, announced_by="A pad is seen by nobody"),
+        hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1, announced_by="only where cfg.tie_embeddings says so"),
         hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True, decoder_layers=1,
-                  says="one table serves source, target and output"),
-        hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1, says="cfg.encoder_layers and cfg.decoder_layers"),
-        hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1, also=GRADIENTS, says=PROMISED),
-        hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True, encoder_layers=1, decoder_layers=1, also="training",
-               says="dropout on the embedded words and on what every sub-layer says"),
+                  announced_by="one table serves source, target and output"),
+        hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1, announced_by="cfg.encoder_layers and cfg.decoder_layers"),
+        hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1, checks=GRADIENTS, announced_by=PROMISED),
+        hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True, encoder_layers=1, decoder_layers=1, checks="training",
+               announced_by="dropout on the embedded words and on what every sub-layer says"),
         second_call(inputs, 2, 4, 5, encoder_layers=1, decoder_layers=1),
     ),
     omits={"precision": "ids go in, which are small whole numbers"},
-    wrong=(
-        wrong("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")), ENDS,
+    mistakes=(
+        mistake("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")), ENDS,
               "The target's words got no positions, so all orders of what was said look alike. Both sides get them."),
-        wrong("no positions for the source", RIGHT.but(SOURCE, NO_PLACES.format("source", "src")), ENDS,
+        mistake("no positions for the source", RIGHT.but(SOURCE, NO_PLACES.format("source", "src")), ENDS,
               "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides get them."),
-        wrong("no positions", RIGHT.without(PLACES), ENDS,
+        mistake("no positions", RIGHT.without(PLACES), ENDS,
               "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
-        wrong("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
+        mistake("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
               "Positions begin at 1 in your model. The first word stands at 0, as in 07.1."),
-        wrong("sines before cosines", RIGHT.but(
+        mistake("sines before cosines", RIGHT.but(
                   "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]", "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
               "The positions have all sines first and all cosines after. As in 07.1, they take turns."),
-        wrong("no root of d_model", RIGHT.but(TABLE, "x = table(ids)"), ENDS,
+        mistake("no root of d_model", RIGHT.but(TABLE, "x = table(ids)"), ENDS,
               """The embeddings were not multiplied by the root of d_model. Their numbers are small, and the positions, added to them, drown the
               words."""),
-        wrong("positions multiplied too", RIGHT.but(TABLE, "x = table(ids)").but(
+        mistake("positions multiplied too", RIGHT.but(TABLE, "x = table(ids)").but(
                   "return self.drop(x)", "return self.drop(x * self.cfg.d_model ** 0.5)"), ENDS,
               "Words *and* positions were multiplied by the root of d_model. Only the words are; then the positions are added."),
-        wrong("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
+        mistake("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
               "The embeddings were multiplied by d_model itself. Its root is meant."),
-        wrong("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
+        mistake("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
               "The embeddings were divided by the root of d_model. They are multiplied by it."),
-        wrong("the source alone multiplied", RIGHT.but(
+        mistake("the source alone multiplied", RIGHT.but(
                   TABLE, "x = table(ids) * (self.cfg.d_model ** 0.5 if table is self.source and not self.cfg.tie_embeddings else 1.0)"), ENDS,
               "The target's embeddings were not multiplied by the root of d_model. Those of both sides are."),
-        wrong("one encoder layer again and again", RIGHT.but(
+        mistake("one encoder layer again and again", RIGHT.but(
                   ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)"), STACK,
               """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
               new one each time."""),
-        wrong("one decoder layer again and again", RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
+        mistake("one decoder layer again and again", RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
               """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
               new one each time."""),
-        wrong("one layer of each kind again and again", RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
+        mistake("one layer of each kind again and again", RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
                   DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
               """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer] * N repeats the same one.
               Make a new one each time."""),
-        wrong("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
+        mistake("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
                   DECODER, DECODER.replace("nn.ModuleList([", "list([")), STACK,
               """A Python list hides its layers from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows
               them."""),
-        wrong("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
+        mistake("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
               "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. nn.ModuleList shows them."),
-        wrong("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
+        mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
               "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the softmax itself."),
-        wrong("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
+        mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
               "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
-        wrong("no last norms", RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            self.after_decoder".replace(
+        mistake("no last norms", RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            self.after_decoder".replace(
                   "            ", "        "),
                   "nn.Identity()\n        self.after_decoder").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.Identity()"), PLACEMENT,
               "In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. Yours have none."),
-        wrong("one last norm", RIGHT.but(
+        mistake("one last norm", RIGHT.but(
                   "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.Identity()"), PLACEMENT,
               "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. One is missing, or was made and never used."),
-        wrong("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+        mistake("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
               "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
-        wrong("one norm for both stacks", RIGHT.but(
+        mistake("one norm for both stacks", RIGHT.but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = self.after_encoder"), PLACEMENT,
               "One last norm serves encoder and decoder. Each stack has its own."),
-        wrong("the source's mask not given to the decoder", RIGHT.but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
+        mistake("the source's mask not given to the decoder", RIGHT.but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
               """The decoder reads the source's pads: appending pads to the source changed your logits. Its second attention needs the source's mask
               too."""),
-        wrong("pads of the source seen", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but(
+        mistake("pads of the source seen", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but(
                   "layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
               "The source's pads are seen everywhere: appending pads to the source changed your logits. Encoder and second attention need its mask."),
-        wrong("pads seen in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)"), THREE,
+        mistake("pads seen in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)"), THREE,
               "In the encoder the source's pads are seen: its attention needs the source's mask."),
-        wrong("no causal mask", RIGHT.without(CAUSAL), THREE,
+        mistake("no causal mask", RIGHT.without(CAUSAL), THREE,
               """The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first attention needs the causal
               mask."""),
-        wrong("causal in the encoder", RIGHT.but(
+        mistake("causal in the encoder", RIGHT.but(
                   "x = layer(x, seen)", "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
               "The encoder reads the source through a causal mask. The source is there whole: its words see each other in both directions."),
-        wrong("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
+        mistake("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
               "Every word sees the one after it: the causal mask is open by one place."),
-        wrong("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
+        mistake("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
               """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves out its diagonal.
               torch.triu marks the diagonal too, unless it is told to begin one place later."""),
-        wrong("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
+        mistake("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
                   "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
               """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the diagonal too, unless it
               is told to begin one place later."""),
-        wrong("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
+        mistake("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
               """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys and values from
               what the encoder made of the source."""),
-        wrong("pad is always 0", RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
+        mistake("pad is always 0", RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
               "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
-        wrong("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
+        mistake("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
               "The source's mask is True at its pads. True = may attend: it is True at real words."),
-        wrong("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
+        mistake("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
               """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all three be the same parameter: a
               copy is equal once and then goes its own way."""),
-        wrong("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
+        mistake("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
               """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has to be the same parameter as
               well."""),
-        wrong("always tied", RIGHT.but(TYING, TIED_OUTPUT), ENDS,
+        mistake("always tied", RIGHT.but(TYING, TIED_OUTPUT), ENDS,
               "Target and output share a table though cfg.tie_embeddings is off: then each has its own."),
-        wrong("an output bias", RIGHT.but("cfg.target_vocabulary, bias=False)", "cfg.target_vocabulary)"), ENDS,
+        mistake("an output bias", RIGHT.but("cfg.target_vocabulary, bias=False)", "cfg.target_vocabulary)"), ENDS,
               "The output adds a bias to the logits. There is none there: bias=False."),
-        wrong("the target embedded as the source", RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
+        mistake("the target embedded as the source", RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
               "The target's ids were looked up in the source's table. Each language has its own, unless they are tied."),
-        wrong("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
+        mistake("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
               "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
-        wrong("as many decoder layers as encoder layers", RIGHT.but("range(cfg.decoder_layers)", "range(cfg.encoder_layers)"), STACK,
+        mistake("as many decoder layers as encoder layers", RIGHT.but("range(cfg.decoder_layers)", "range(cfg.encoder_layers)"), STACK,
               "The decoder was given cfg.encoder_layers layers. It has cfg.decoder_layers."),
-        wrong("one layer each", RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
+        mistake("one layer each", RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
               "There is one layer of each kind. The config says how many: cfg.encoder_layers and cfg.decoder_layers."),
-        wrong("post-norm whatever the config says", RIGHT.but(
+        mistake("post-norm whatever the config says", RIGHT.but(
                   "self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
               "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
-        wrong("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
+        mistake("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
               "Logits of the last word alone came back. Training needs them for every word: (B, Tt, V)."),
-        wrong("the target shifted inside", RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
+        mistake("the target shifted inside", RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
               "You cut the last word off tgt_in. It comes shifted already: one row of logits for each of its words."),
-        wrong("vocabulary before words", RIGHT.but(LAST, "return self.output(y).transpose(1, 2)"), WHOLE,
+        mistake("vocabulary before words", RIGHT.but(LAST, "return self.output(y).transpose(1, 2)"), WHOLE,
               "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
-        wrong("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
+        mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
               "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
-        wrong("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
+        mistake("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
               "Two things came back. forward returns the logits alone."),
-        wrong("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
+        mistake("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
               """In training the embedded words are not dropped. Dropout is put on words and positions together, as well as on what every sub-layer
               says."""),
-        wrong("sentences exchanged", RIGHT.but(
+        mistake("sentences exchanged", RIGHT.but(
                   "memory, seen = self.encode(src)", "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
               "Source and target are exchanged: the first argument is read, the second is being written."),
-        wrong("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE,
+        mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE,
               "Your machine's attention does not divide the scores by the root of d_k (chapter 05)."),
-        wrong("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
+        mistake("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
               "Your machine's feed-forward networks have no ReLU (09.2)."),
-        wrong("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(
+        mistake("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(
                   "norm(x + self.drop(said(x)))", "norm(self.drop(said(x)))"), WHOLE,
               "Your machine's layers have no residuals (09.3)."),
         *usual_mistakes(RIGHT, detached=WHOLE, float32=WHOLE, squeezed=WHOLE),
     ),
-    right=(
-        right("written out", RIGHT),
-        right("logits by the table itself", RIGHT.but("self.output = nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)",
+    correct=(
+        correct("written out", RIGHT),
+        correct("logits by the table itself", RIGHT.but("self.output = nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)",
               "self.output = None if cfg.tie_embeddings else nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)").but(
               TYING, "if cfg.tie_embeddings:\n            self.source = self.target").but(
               LAST, "return y @ self.target.weight.T if self.output is None else self.output(y)")),
-        right("positions kept in a buffer, last norms always made", RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg",
+        correct("positions kept in a buffer, last norms always made", RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg",
                   '''self.drop = nn.Dropout(cfg.dropout)
         self.register_buffer("places", positions(cfg.max_length, cfg.d_model), persistent=False)
         if cfg''').but(PLACES, "x = x + self.places[: ids.shape[1]]").but(
@@ -341,11 +341,11 @@ EXERCISE = Exercise(
               "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.LayerNorm(cfg.d_model)").but(
               AFTER_ENCODER, "return (self.after_encoder(x) if self.cfg.norm_first else x), seen").but(
               AFTER_DECODER, "return self.after_decoder(y) if self.cfg.norm_first else y")),
-        right("a causal mask alone on the target", RIGHT.but(CAUSAL, "said = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()")),
-        right("padding rows of zeros, made in another order", RIGHT.but(
+        correct("a causal mask alone on the target", RIGHT.but(CAUSAL, "said = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()")),
+        correct("padding rows of zeros, made in another order", RIGHT.but(
               "nn.Embedding(cfg.source_vocabulary, cfg.d_model)", "nn.Embedding(cfg.source_vocabulary, cfg.d_model, padding_idx=cfg.pad)").but(
               DECODER, "pass").but(ENCODER, f"{DECODER}\n        {ENCODER}")),
-        right("the library's attention inside", answer(LAYERS.replace("self.own = Heads(d, cfg.heads)", "self.own = Own(d, cfg.heads)").replace(
+        correct("the library's attention inside", answer(LAYERS.replace("self.own = Heads(d, cfg.heads)", "self.own = Own(d, cfg.heads)").replace(
               "self.read = Heads(d, cfg.heads) if cross else None", "self.read = Own(d, cfg.heads) if cross else None")).join([answer('''
     class Own(nn.Module):
         def __init__(self, d, h):
@@ -360,7 +360,7 @@ EXERCISE = Exercise(
 
 
     '''), RIGHT[RIGHT.index("class Transformer(") :]])),
-        right("parts with modules of their own", with_layers("""
+        correct("parts with modules of their own", with_layers("""
             class Side(nn.Module):
                 def __init__(self, cfg, table, layers, cross):
                     super().__init__()

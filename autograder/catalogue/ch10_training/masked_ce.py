@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch10_training.shared import sections, sentences, the_number
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
 from transformer_ref.training.loss import masked_cross_entropy
@@ -98,54 +98,54 @@ EXERCISE = Exercise(
         visible("a long sentence and a short one", SHORT_AND_LONG),
         visible("other numbers, pad = 3", inputs, 2, 4, 6, 3),
         *usual_probes(inputs, other=(3, 5, 8), smallest=(1, 1, 4), common=(2, 6, 5), precise=far_away, zero=False, equal_rows=False),
-        hidden("pad = 6", inputs, 3, 4, 9, 6, says="pad: the pad's id, any id of the vocabulary"),
-        hidden("scores a hundred times as large", inputs, 2, 5, 7, 1, 150.0, rtol=1e-3, says="Scores may be large"),
-        hidden("scores of a million at the pads", wild_at_pads, says="whatever their scores are"),
-        hidden("gradients, with scores of a million at the pads", wild_at_pads, also="gradients", says="whatever their scores are"),
-        hidden("no word at all", nobody, says="A batch of pads alone gives 0"),
+        hidden("pad = 6", inputs, 3, 4, 9, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
+        hidden("scores a hundred times as large", inputs, 2, 5, 7, 1, 150.0, rtol=1e-3, announced_by="Scores may be large"),
+        hidden("scores of a million at the pads", wild_at_pads, announced_by="whatever their scores are"),
+        hidden("gradients, with scores of a million at the pads", wild_at_pads, checks="gradients", announced_by="whatever their scores are"),
+        hidden("no word at all", nobody, announced_by="A batch of pads alone gives 0"),
         hidden("equal sentences", lambda g: Case(tuple(a.repeat(2, *[1] * (a.ndim - 1)) if isinstance(a, Tensor) else a
-                                                        for a in inputs(g, 2, 5, 6, 2).arguments)), says=PROMISED),
+                                                        for a in inputs(g, 2, 5, 6, 2).arguments)), announced_by=PROMISED),
     ),
-    wrong=(
-        wrong("scores of pads made 0", RIGHT.but(LOG_P, "torch.log_softmax(logits * real[..., None], dim=-1)").but(" * real).sum()", ").sum()"), AVERAGE,
+    mistakes=(
+        mistake("scores of pads made 0", RIGHT.but(LOG_P, "torch.log_softmax(logits * real[..., None], dim=-1)").but(" * real).sum()", ").sum()"), AVERAGE,
               "The scores at the pads were made 0, and then cost ln V each. It is the *costs* that do not count there."),
-        wrong("pads counted", RIGHT.but(REAL, "torch.ones_like(labels, dtype=torch.bool)"), AVERAGE,
+        mistake("pads counted", RIGHT.but(REAL, "torch.ones_like(labels, dtype=torch.bool)"), AVERAGE,
               """It looks good because the pads count as words: a pad after a pad is trivial to guess, so the more padding, the
               better the loss. Only real tokens count, in the sum and in what it is divided by.""", quotes=the_number),
-        wrong("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
+        mistake("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
               """The pads were left out of the sum and still counted when it was divided: B times T is the number of *places*. Divide by the number of
               real tokens, or a batch with more padding seems to be better.""", quotes=the_number),
-        wrong("the mean of the sentences' means", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
+        mistake("the mean of the sentences' means", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=1).sum().clamp(min=1)"), AVERAGE,
               """Each sentence was averaged by itself, and then the sentences. So a word of a short sentence weighs more than one of a
               long one. Average over *tokens*: all sums first, one division at the end.""", quotes=the_number),
-        wrong("the mean of the sentences' means, NaN for an empty one", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
+        mistake("the mean of the sentences' means, NaN for an empty one", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
               """Each sentence was averaged by itself, and a row of pads alone gives 0 divided by 0, NaN. Average over the *tokens* of the batch: all sums first, one
               division at the end."""),
-        wrong("the mean of all sentences' means, empty ones too", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
+        mistake("the mean of all sentences' means, empty ones too", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
               """Each sentence was averaged by itself, then all sentences, even those without a word. Average over *tokens*: all sums first,
               one division at the end.""", quotes=the_number),
-        wrong("the mean over places of the means over sentences", RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
+        mistake("the mean over places of the means over sentences", RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=0).sum().clamp(min=1)"), AVERAGE,
               """Each *place* was averaged by itself, and then the places, so a word that stands late in the longest sentence weighs
               more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
-        wrong("the sum", RIGHT.but(MEAN, "total"), AVERAGE,
+        mistake("the sum", RIGHT.but(MEAN, "total"), AVERAGE,
               """This is the sum over the tokens, not their mean. Twice the batch would give twice the loss, and steps twice as
               large.""", quotes=the_number),
-        wrong("divided by the batch", RIGHT.but(COUNT, "len(labels)"), AVERAGE,
+        mistake("divided by the batch", RIGHT.but(COUNT, "len(labels)"), AVERAGE,
               "The sum was divided by the number of *sentences*. Long ones then have a larger loss. Divide by the number of real tokens.",
               quotes=the_number),
-        wrong("divided by the places of a sentence", RIGHT.but(COUNT, "labels.shape[1]"), AVERAGE,
+        mistake("divided by the places of a sentence", RIGHT.but(COUNT, "labels.shape[1]"), AVERAGE,
               "The sum was divided by T, the number of places in a row. Divide by the number of real tokens of the whole batch.", quotes=the_number),
-        wrong("softmax before the loss", SHORT.but("logits[real]", "torch.softmax(logits, dim=-1)[real]"), FLOOR,
+        mistake("softmax before the loss", SHORT.but("logits[real]", "torch.softmax(logits, dim=-1)[real]"), FLOOR,
               """Softmax was applied twice: cross_entropy wants scores and makes shares of them itself. It cannot fall any further, and hardly
               any gradient is left.""", quotes=floor),
-        wrong("<eos> left out", RIGHT.but(REAL, "(labels != pad) & (labels != 2)"), LOSS,
+        mistake("<eos> left out", RIGHT.but(REAL, "(labels != pad) & (labels != 2)"), LOSS,
               """The loss leaves out <eos> (id 2). Then nothing teaches the model to stop, and no translation ends. <eos> is a real token;
               only pads are not.""", quotes=the_number),
-        wrong("classes and places exchanged", answer("""
+        mistake("classes and places exchanged", answer("""
                   def masked_ce(logits, labels, pad):
                       B, T, V = logits.shape
                       scores = logits.reshape(B, V, T)
@@ -153,52 +153,52 @@ EXERCISE = Exercise(
                       return lost.sum() / (labels != pad).sum().clamp(min=1)
               """), LOSS, """Classes and places were exchanged by cutting the strip of numbers anew: (B, T, V) became (B, V, T), and each score belongs to
               another word now. Axes are turned, never cut.""", quotes=the_number),
-        wrong("logits given as they are", answer("""
+        mistake("logits given as they are", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits, labels, ignore_index=pad)
               """), LOSS, """cross_entropy wants the classes on axis 1, and they stand on the last one here: your code stops, or takes places for classes. Make
               one list of places of both, (B * T, V) and (B * T,), or bring the classes to axis 1."""),
-        wrong("cut into rows of the wrong length", answer("""
+        mistake("cut into rows of the wrong length", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits.view(-1, logits.shape[1]), labels.view(-1), ignore_index=pad)
               """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place and is as long as the vocabulary, the last size of
               logits."""),
-        wrong("pad 0 written in", RIGHT.but("!= pad", "!= 0"), AVERAGE,
+        mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), AVERAGE,
               "Your loss leaves out id 0 whatever pad is. The pad's id is the third argument.", quotes=the_number),
-        wrong("log of the softmax", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
+        mistake("log of the softmax", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
               """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity. The logarithm of a share
               has a form of its own, which never goes through the share (chapter 04)."""),
-        wrong("a little something inside the logarithm", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1) + 1e-9)"), LOSS,
+        mistake("a little something inside the logarithm", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1) + 1e-9)"), LOSS,
               """A small number inside the logarithm hides the underflow: no word can cost more than 20.7 nats, and the worst ones teach nothing.
               The logarithm of a share has a form of its own (chapter 04)."""),
-        wrong("exponentials without care", RIGHT.but("torch.log_softmax(logits, dim=-1)", "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
+        mistake("exponentials without care", RIGHT.but("torch.log_softmax(logits, dim=-1)", "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
               """With large scores exp overflows, and infinity comes back. Subtract the largest score of each place first, or use what does
               (chapter 04)."""),
-        wrong("softmax over the places", RIGHT.but("dim=-1)\n", "dim=1)\n"), LOSS,
+        mistake("softmax over the places", RIGHT.but("dim=-1)\n", "dim=1)\n"), LOSS,
               """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do: the last axis.""", quotes=the_number),
-        wrong("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
+        mistake("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
               "The *sentences* share out 1 among themselves: axis 0 is the batch. At each place the words of the vocabulary do, on the last axis.",
               quotes=the_number),
-        wrong("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
+        mistake("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
               "This is minus the mean *probability* of the label. Its logarithm is wanted: being sure and wrong must cost much more than being unsure.",
               quotes=the_number),
-        wrong("no softmax", RIGHT.but(LOG_P, "logits"), LOSS,
+        mistake("no softmax", RIGHT.but(LOG_P, "logits"), LOSS,
               "The scores themselves were averaged. A score means something beside the others only: take log_softmax first.", quotes=the_number),
-        wrong("sign missing", RIGHT.but("-(of_label", "(of_label"), LOSS,
+        mistake("sign missing", RIGHT.but("-(of_label", "(of_label"), LOSS,
               "A negative number: the sign is missing. A probability is at most 1, its logarithm at most 0, and the loss is *minus* that.",
               quotes=the_number),
-        wrong("base 2", RIGHT.but(MEAN, f"{MEAN} / math.log(2)"), LOSS,
+        mistake("base 2", RIGHT.but(MEAN, f"{MEAN} / math.log(2)"), LOSS,
               "This is in bits: the logarithm has base 2. Nats are wanted, the natural logarithm.", quotes=the_number),
-        wrong("perplexity", RIGHT.but(MEAN, f"torch.exp({MEAN})"), AVERAGE,
+        mistake("perplexity", RIGHT.but(MEAN, f"torch.exp({MEAN})"), AVERAGE,
               "This is e to the power of the loss, the perplexity. The mean itself is wanted, in nats.", quotes=the_number),
-        wrong("the pad's column taken out", RIGHT.but("log_softmax(logits", "log_softmax(logits.index_fill(-1, torch.tensor([pad]), float('-inf'))").but(
+        mistake("the pad's column taken out", RIGHT.but("log_softmax(logits", "log_softmax(logits.index_fill(-1, torch.tensor([pad]), float('-inf'))").but(
                   "(of_label * real)", "of_label.masked_fill(~real, 0.0)"), AVERAGE,
               """The score of the pad was hidden before the softmax, so the other words share what a model gives to the pad. It is the *places*
               whose label is a pad that do not count; at the others all scores do.""", quotes=the_number),
-        wrong("labels one place late", RIGHT.but("labels[..., None]", "labels.roll(-1, dims=1)[..., None]"), LOSS,
+        mistake("labels one place late", RIGHT.but("labels[..., None]", "labels.roll(-1, dims=1)[..., None]"), LOSS,
               """Each place was compared with the label of the *next* one. The labels come ready, place under place: the shift has been made in
               the input (10.1).""", quotes=the_number),
-        wrong("the last place cut off", answer("""
+        mistake("the last place cut off", answer("""
                   def masked_ce(logits, labels, pad):
                       logits, labels = logits[:, :-1], labels[:, 1:]
                       real = labels != pad
@@ -206,53 +206,53 @@ EXERCISE = Exercise(
                       return -(of_label * real).sum() / real.sum().clamp(min=1)
               """), LOSS, """The labels were shifted once more: each place is compared with the next one's label, and one place is lost. They come ready; the
               shift has been made in the input (10.1).""", quotes=the_number),
-        wrong("the first sentence alone", RIGHT.but("real = labels", "logits, labels = logits[:1], labels[:1]\n    real = labels"), AVERAGE,
+        mistake("the first sentence alone", RIGHT.but("real = labels", "logits, labels = logits[:1], labels[:1]\n    real = labels"), AVERAGE,
               "Only the first sentence counts. All tokens of the batch do.", quotes=the_number),
-        wrong("one number for each sentence", RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
+        mistake("one number for each sentence", RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
               "One number for each sentence came back. One for the whole batch is wanted.", quotes=of_the_first),
-        wrong("one number for each place", RIGHT.but("real).sum()", "real)").but(MEAN, "total"), AVERAGE,
+        mistake("one number for each place", RIGHT.but("real).sum()", "real)").but(MEAN, "total"), AVERAGE,
               "One number for each place came back. Their mean over the real tokens is wanted.", quotes=of_the_first),
-        wrong("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""), AVERAGE,
+        mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""), AVERAGE,
               "A batch of pads alone gives NaN, 0 divided by 0. It is to give 0."),
-        wrong("one added to the count", RIGHT.but(COUNT, "(real.sum() + 1)"), AVERAGE,
+        mistake("one added to the count", RIGHT.but(COUNT, "(real.sum() + 1)"), AVERAGE,
               "There is a 1 too many in what the sum is divided by, so every loss is a little too small.", quotes=the_number),
-        wrong("a small number added to the count", RIGHT.but(COUNT, "(real.sum() + 1e-2)"), AVERAGE,
+        mistake("a small number added to the count", RIGHT.but(COUNT, "(real.sum() + 1e-2)"), AVERAGE,
               "There is something added to the count of tokens, so every loss is a little too small. At least 1 is another thing than 1 more.",
               quotes=the_number),
-        wrong("a plain number", RIGHT.but(MEAN, f"({MEAN}).item()"), LOSS,
+        mistake("a plain number", RIGHT.but(MEAN, f"({MEAN}).item()"), LOSS,
               "A plain number came back, and no graph with it: there is nothing left to differentiate. Return the tensor."),
-        wrong("the pads' scores set to zero", RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
+        mistake("the pads' scores set to zero", RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
                   "(of_label * real)", "of_label").but(COUNT, "labels.numel()"), AVERAGE,
               """The scores at the pads were set to 0. A place of equal scores is not left out: it costs ln V. Leave pads out of the sum and of the
               count.""", quotes=the_number),
-        wrong("label smoothing", SHORT.but("labels[real])", "labels[real], label_smoothing=0.1)"), FLOOR,
+        mistake("label smoothing", SHORT.but("labels[real])", "labels[real], label_smoothing=0.1)"), FLOOR,
               "This is the loss against smoothed targets. Here the label alone counts; smoothing is the next exercise.", quotes=the_number),
-        wrong("squared error", RIGHT.but(LOG_P, "-(torch.softmax(logits, dim=-1) - 1) ** 2"), LOSS,
+        mistake("squared error", RIGHT.but(LOG_P, "-(torch.softmax(logits, dim=-1) - 1) ** 2"), LOSS,
               "This is the squared distance of the label's probability from 1. Its logarithm is wanted: minus log p.", quotes=the_number),
-        wrong("the largest score's cost", RIGHT.but(GATHERED, "log_p.amax(-1)"), LOSS,
+        mistake("the largest score's cost", RIGHT.but(GATHERED, "log_p.amax(-1)"), LOSS,
               "This is what the *likeliest* word costs, at each place. The label's cost is wanted, whether or not it is the likeliest.", quotes=the_number),
         *usual_mistakes(RIGHT, arguments="logits", detached=LOSS, float32=LOSS, single=LOSS, viewed=LOSS),
     ),
-    right=(
-        right("gather and mask", RIGHT),
-        right("the real places only", SHORT),
-        right("ignore_index", """
+    correct=(
+        correct("gather and mask", RIGHT),
+        correct("the real places only", SHORT),
+        correct("ignore_index", """
             def masked_ce(logits, labels, pad):
                 summed = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=pad, reduction="sum")
                 return summed / max(int((labels != pad).sum()), 1)
         """),
-        right("classes on axis 1", """
+        correct("classes on axis 1", """
             def masked_ce(logits, y, p):
                 loss = nn.CrossEntropyLoss(ignore_index=p, reduction="none")(logits.transpose(1, 2), y)
                 return loss.sum() / (y != p).sum().clamp(min=1)
         """),
-        right("nll_loss", """
+        correct("nll_loss", """
             def masked_ce(logits, labels, pad):
                 if (labels == pad).all():
                     return logits.new_zeros(())
                 return F.nll_loss(logits.log_softmax(-1).permute(0, 2, 1), labels, ignore_index=pad)
         """),
-        right("loops", """
+        correct("loops", """
             def masked_ce(logits, labels, pad):
                 total, n = 0 * logits[0, 0, 0], 0
                 for b in range(labels.shape[0]):
@@ -262,19 +262,19 @@ EXERCISE = Exercise(
                             n += 1
                 return total / n if n else total
         """),
-        right("one-hot", """
+        correct("one-hot", """
             def masked_ce(logits, labels, pad):
                 wanted = F.one_hot(labels, logits.shape[-1]) * (labels != pad)[..., None]
                 summed = -(wanted * F.log_softmax(logits, -1)).sum()
                 return summed / torch.clamp(wanted.sum(), min=1)
         """),
-        right("NaN made 0", """
+        correct("NaN made 0", """
             def masked_ce(logits, labels, pad):
                 B, T, V = logits.shape
                 loss = F.cross_entropy(logits.reshape(B * T, V), labels.reshape(-1), ignore_index=pad)
                 return torch.nan_to_num(loss)
         """),
-        right("a weight for each class", """
+        correct("a weight for each class", """
             def masked_ce(logits, labels, pad):
                 weight = torch.ones(logits.shape[-1], dtype=logits.dtype)
                 weight[pad] = 0

@@ -4,7 +4,7 @@ import torch
 
 from autograder.catalogue.ch10_training.shared import sections, the_number
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.training.schedule import noam_rate
 
@@ -42,83 +42,83 @@ EXERCISE = Exercise(
         visible("step 4,000, the peak", Case((4000, 512, 4000)), **EXACT),
         visible("step 16,000", Case((16_000, 512, 4000)), **EXACT),
         visible("step 0", Case((0, 512, 4000)), **EXACT),
-        hidden("a step of the warm-up", some, (2, 900), (1000, 6000), says=PROMISED, **EXACT),
-        hidden("a step after it", some, (7000, 90_000), (1000, 6000), says=PROMISED, **EXACT),
+        hidden("a step of the warm-up", some, (2, 900), (1000, 6000), announced_by=PROMISED, **EXACT),
+        hidden("a step after it", some, (7000, 90_000), (1000, 6000), announced_by=PROMISED, **EXACT),
         hidden("the last step of the warm-up", lambda g: Case((step := int(torch.randint(50, 900, (), generator=g)), 300, step)),
-               says=PROMISED, **EXACT),
-        hidden("a step of a hundred million", Case((2**27, 96, 30)), says="step: from 1, however large", **EXACT),
-        hidden("a warm-up of one step", some, (2, 40), (1, 2), says="1 or more", **EXACT),
-        hidden("a step below 0", Case((-3, 64, 10)), says="Raises ValueError for a step below 1", **EXACT),
-        hidden("step 0, other sizes", some, (0, 1), (5, 90), says="Raises ValueError for a step below 1", **EXACT),
+               announced_by=PROMISED, **EXACT),
+        hidden("a step of a hundred million", Case((2**27, 96, 30)), announced_by="step: from 1, however large", **EXACT),
+        hidden("a warm-up of one step", some, (2, 40), (1, 2), announced_by="1 or more", **EXACT),
+        hidden("a step below 0", Case((-3, 64, 10)), announced_by="Raises ValueError for a step below 1", **EXACT),
+        hidden("step 0, other sizes", some, (0, 1), (5, 90), announced_by="Raises ValueError for a step below 1", **EXACT),
         second_call(some, (2, 900), (1000, 6000), **EXACT),
     ),
-    wrong=(
-        wrong("the larger one", RIGHT.but("min(", "max("), SCHEDULE,
+    mistakes=(
+        mistake("the larger one", RIGHT.but("min(", "max("), SCHEDULE,
               """You take the *larger* of the two, so the schedule begins with a huge rate and grows without end. The smaller one is the line that rises,
               and after the warm-up the curve that falls.""", quotes=the_number),
-        wrong("the root of d, not over it", RIGHT.but(WIDTH, "d ** 0.5"), SCHEDULE,
+        mistake("the root of d, not over it", RIGHT.but(WIDTH, "d ** 0.5"), SCHEDULE,
               "The rate was multiplied by the root of d. It is *divided* by it: wider models take smaller steps.", quotes=the_number),
-        wrong("divided by d", RIGHT.but(WIDTH, "d ** -1"), SCHEDULE,
+        mistake("divided by d", RIGHT.but(WIDTH, "d ** -1"), SCHEDULE,
               "The rate was divided by d itself. It is divided by its root.", quotes=the_number),
-        wrong("d left out", RIGHT.but(f"{WIDTH} * ", ""), SCHEDULE,
+        mistake("d left out", RIGHT.but(f"{WIDTH} * ", ""), SCHEDULE,
               "The width d plays no part. The rate is divided by the root of d.", quotes=the_number),
-        wrong("no warm-up", RIGHT.but(SMALLER, "falling"), SCHEDULE,
+        mistake("no warm-up", RIGHT.but(SMALLER, "falling"), SCHEDULE,
               """Nothing rises: step 1 has the largest rate of all, when the weights are still drawn at random. Is the sign of a power missing, or one of
               the two parts?""", quotes=the_number),
-        wrong("it never falls", RIGHT.but(SMALLER, "rising"), SCHEDULE,
+        mistake("it never falls", RIGHT.but(SMALLER, "rising"), SCHEDULE,
               "The rate rises for ever. After the warm-up it falls like 1 over the root of the step.", quotes=the_number),
-        wrong("held at the peak", RIGHT.but(SMALLER, "min(rising, warmup ** -0.5)"), SCHEDULE,
+        mistake("held at the peak", RIGHT.but(SMALLER, "min(rising, warmup ** -0.5)"), SCHEDULE,
               "After the warm-up the rate stays at its peak. It falls like 1 over the root of the step.", quotes=the_number),
-        wrong("falls like a line", RIGHT.but(SMALLER, "(rising if step <= warmup else warmup ** -0.5 * max(0.0, 1 - (step - warmup) / (10 * warmup)))"),
+        mistake("falls like a line", RIGHT.but(SMALLER, "(rising if step <= warmup else warmup ** -0.5 * max(0.0, 1 - (step - warmup) / (10 * warmup)))"),
               SCHEDULE, "After the warm-up the rate falls along a straight line. Here it falls like 1 over the root of the step.", quotes=the_number),
-        wrong("falls like 1 over the step", RIGHT.but(FALLING, "step ** -1 * warmup ** 0.5"), SCHEDULE,
+        mistake("falls like 1 over the step", RIGHT.but(FALLING, "step ** -1 * warmup ** 0.5"), SCHEDULE,
               "After the warm-up the rate falls like 1 over the step. It falls like 1 over its root.", quotes=the_number),
-        wrong("1 over the step", RIGHT.but(FALLING, "1 / step"), SCHEDULE,
+        mistake("1 over the step", RIGHT.but(FALLING, "1 / step"), SCHEDULE,
               "The second part is 1 over the step. It is 1 over its *root*: step to the power of -.5."),
-        wrong("falls from the end of the warm-up", RIGHT.but(SMALLER, "(rising if step <= warmup else (step - warmup) ** -0.5)"), SCHEDULE,
+        mistake("falls from the end of the warm-up", RIGHT.but(SMALLER, "(rising if step <= warmup else (step - warmup) ** -0.5)"), SCHEDULE,
               "After the warm-up the steps were counted anew. The curve falls with the root of the step itself."),
-        wrong("warm-up to the power -.5", RIGHT.but("-1.5", "-0.5"), SCHEDULE,
+        mistake("warm-up to the power -.5", RIGHT.but("-1.5", "-0.5"), SCHEDULE,
               "The line rises too fast: warmup stands there to the power of -.5. With -1.5 the two meet exactly at step = warmup.", quotes=the_number),
-        wrong("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
+        mistake("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
               "The line rises from 0 to 1, as a *share* of the peak. With the power -1.5 it meets the falling curve where the warm-up ends.",
               quotes=the_number),
-        wrong("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '), SCHEDULE,
+        mistake("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '), SCHEDULE,
               "Your steps are one further than they should be: 1 was added. Steps count from 1 here, and step 0 is an error.", quotes=the_number),
-        wrong("one step too few", RIGHT.but(RISING, "(step - 1) * warmup ** -1.5"), SCHEDULE,
+        mistake("one step too few", RIGHT.but(RISING, "(step - 1) * warmup ** -1.5"), SCHEDULE,
               "The first step has a rate of 0: the line rises from step - 1. Steps count from 1.", quotes=the_number),
-        wrong("step 0 divides by zero", RIGHT.but(CHECK, ""), SCHEDULE,
+        mistake("step 0 divides by zero", RIGHT.but(CHECK, ""), SCHEDULE,
               "Step 0 stops with ZeroDivisionError, or a step below it gives what is no number. Steps count from 1: what is below raises ValueError."),
-        wrong("step 0 gives 0", RIGHT.but('raise ValueError("steps count from 1")', "return 0.0"), SCHEDULE,
+        mistake("step 0 gives 0", RIGHT.but('raise ValueError("steps count from 1")', "return 0.0"), SCHEDULE,
               "Step 0 gives 0. A training that counts from 0 would lose its first step without a word: raise ValueError."),
-        wrong("step 0 taken for step 1", RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "step = max(step, 1)"), SCHEDULE,
+        mistake("step 0 taken for step 1", RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "step = max(step, 1)"), SCHEDULE,
               "Step 0 is taken for step 1. A training that counts from 0 would not hear of it: raise ValueError."),
-        wrong("an assertion", RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "assert step >= 1"), SCHEDULE,
+        mistake("an assertion", RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "assert step >= 1"), SCHEDULE,
               "Step 0 raises AssertionError. A wrong argument is a ValueError; assert is for what cannot happen."),
-        wrong("only step 0 refused", RIGHT.but("step < 1", "step == 0"), SCHEDULE,
+        mistake("only step 0 refused", RIGHT.but("step < 1", "step == 0"), SCHEDULE,
               "Step 0 raises ValueError, and a step below it does not. Nothing below 1 is a step."),
-        wrong("the product of both", RIGHT.but(SMALLER, "rising * falling"), SCHEDULE,
+        mistake("the product of both", RIGHT.but(SMALLER, "rising * falling"), SCHEDULE,
               "The two were multiplied. The smaller one counts.", quotes=the_number),
-        wrong("the sum of both", RIGHT.but(SMALLER, "(rising + falling)"), SCHEDULE,
+        mistake("the sum of both", RIGHT.but(SMALLER, "(rising + falling)"), SCHEDULE,
               "The two were added. The smaller one counts.", quotes=the_number),
-        wrong("a share of the peak", RIGHT.but(f"{WIDTH} * {SMALLER}", "min(step / warmup, (warmup / step) ** 0.5)"), SCHEDULE,
+        mistake("a share of the peak", RIGHT.but(f"{WIDTH} * {SMALLER}", "min(step / warmup, (warmup / step) ** 0.5)"), SCHEDULE,
               "This is the rate as a share of its peak, 1 at the end of the warm-up. The rate itself is wanted, the peak being 1 over the root of d * warmup.",
               quotes=the_number),
-        wrong("twice the rate", RIGHT.but(f"{WIDTH} * ", f"2 * {WIDTH} * "), SCHEDULE,
+        mistake("twice the rate", RIGHT.but(f"{WIDTH} * ", f"2 * {WIDTH} * "), SCHEDULE,
               "The rate is twice what the formula gives. (Some recipes have such a factor in front; here there is none.)", quotes=the_number),
-        wrong("4,000 and 512 written in", RIGHT.but("warmup ** -1.5", "4000 ** -1.5").but("d ** -0.5", "512 ** -0.5"), SCHEDULE,
+        mistake("4,000 and 512 written in", RIGHT.but("warmup ** -1.5", "4000 ** -1.5").but("d ** -0.5", "512 ** -0.5"), SCHEDULE,
               "The rate is the same whatever d and warmup are. They are the second and third argument."),
-        wrong("4,000 written in", RIGHT.but("warmup ** -1.5", "4000 ** -1.5"), SCHEDULE,
+        mistake("4,000 written in", RIGHT.but("warmup ** -1.5", "4000 ** -1.5"), SCHEDULE,
               "The rate is the same whatever warmup is. It is the third argument."),
-        wrong("512 written in", RIGHT.but("d ** -0.5", "512 ** -0.5"), SCHEDULE, "The rate is the same whatever d is. It is the second argument."),
-        wrong("a tensor", RIGHT.ending_in(" + torch.zeros(())"), SCHEDULE, "A tensor came back. A plain Python number is wanted, a float."),
-        wrong("rounded", RIGHT.but(f"return {WIDTH} * {SMALLER}", f"return round({WIDTH} * {SMALLER}, 6)"), SCHEDULE,
+        mistake("512 written in", RIGHT.but("d ** -0.5", "512 ** -0.5"), SCHEDULE, "The rate is the same whatever d is. It is the second argument."),
+        mistake("a tensor", RIGHT.ending_in(" + torch.zeros(())"), SCHEDULE, "A tensor came back. A plain Python number is wanted, a float."),
+        mistake("rounded", RIGHT.but(f"return {WIDTH} * {SMALLER}", f"return round({WIDTH} * {SMALLER}, 6)"), SCHEDULE,
               "The rate was rounded. The first rates are tiny, 0.000000175, and rounding makes 0 of them.", quotes=the_number),
-        wrong("d and warm-up exchanged", RIGHT.but("warmup ** -1.5", "d ** -1.5").but("d ** -0.5 *", "warmup ** -0.5 *"), SCHEDULE,
+        mistake("d and warm-up exchanged", RIGHT.but("warmup ** -1.5", "d ** -1.5").but("d ** -0.5 *", "warmup ** -0.5 *"), SCHEDULE,
               "d and warmup are exchanged. The second argument is the width, the third the length of the warm-up.", quotes=the_number),
     ),
-    right=(
-        right("the smaller of two", RIGHT),
-        right("if and else", """
+    correct=(
+        correct("the smaller of two", RIGHT),
+        correct("if and else", """
             def noam_lr(step, d, warmup):
                 if step <= 0:
                     raise ValueError(f"step must be at least 1, got {step}")
@@ -126,21 +126,21 @@ EXERCISE = Exercise(
                     return step / (warmup * math.sqrt(warmup * d))
                 return 1 / math.sqrt(step * d)
         """),
-        right("by way of tensors", """
+        correct("by way of tensors", """
             def noam_lr(t, d_model, warm):
                 if t < 1:
                     raise ValueError("step")
                 s = torch.tensor([t ** -0.5, t * warm ** -1.5], dtype=torch.float64)
                 return (d_model ** -0.5 * s.min()).item()
         """),
-        right("share of the peak", """
+        correct("share of the peak", """
             def noam_lr(step, d, warmup):
                 if not step >= 1:
                     raise ValueError("step")
                 peak = (d * warmup) ** -0.5
                 return peak * min(step / warmup, (warmup / step) ** 0.5)
         """),
-        right("numbers' own powers", """
+        correct("numbers' own powers", """
             def noam_lr(step, d, warmup):
                 try:
                     if step < 0:
@@ -149,7 +149,7 @@ EXERCISE = Exercise(
                 except ZeroDivisionError:
                     raise ValueError("step 0")
         """),
-        right("logarithms", """
+        correct("logarithms", """
             def noam_lr(step, d, warmup):
                 if step < 1:
                     raise ValueError("steps begin at 1")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue.ch10_training.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import Answer, answer, right, wrong
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, visible
 from transformer_ref.config import ModelConfig
@@ -212,94 +212,94 @@ def after_training(body: str) -> Answer:
 
 EXERCISE = Exercise(
     id="overfit-one-batch", number="10.7", difficulty=3, minutes=35, visible_points=2, hidden_points=5, seconds=60.0,
-    reference=overfit_one_batch, reads=facts, stage="training", section=OVERFIT,
+    reference=overfit_one_batch, normalize=facts, harness="training", section=OVERFIT,
     probes=(
         visible("eight pairs, translated word by word", asked, "translations"),
-        hidden("more pads behind the sources, in another order", asked, "padding", says="more pads behind the sources"),
-        hidden("a sentence alone", asked, "alone", says="a sentence alone"),
-        hidden("later words of the target changed", asked, "future", says="later words of the target"),
-        hidden("the same question again", asked, "again", says="the same question twice"),
+        hidden("more pads behind the sources, in another order", asked, "padding", announced_by="more pads behind the sources"),
+        hidden("a sentence alone", asked, "alone", announced_by="a sentence alone"),
+        hidden("later words of the target changed", asked, "future", announced_by="later words of the target"),
+        hidden("the same question again", asked, "again", announced_by="the same question twice"),
     ),
-    wrong=(
-        wrong("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
+    mistakes=(
+        mistake("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
               "A trained model is wanted: something that is called with source and target input and gives logits.", quotes=kind_of,
               shows=lambda evidence: "kind" in evidence.got.told),
-        wrong("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
+        mistake("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
               "For every place of the target input one score for each token of the target vocabulary is wanted, (B, T, V).", quotes=shape_of,
               shows=lambda evidence: "shape" in evidence.got.told),
-        wrong("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
+        mistake("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
               "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or clipped gradients.",
               shows=if_told(lambda told: not told["finite"])),
-        wrong("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"), SYMPTOMS,
+        mistake("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"), SYMPTOMS,
               """Asked twice, your model gives two answers. Something in it is drawn anew at each call, as dropout is; the check puts it in evaluation mode,
               so it must be something that does not heed the mode.""", shows=if_told(lambda told: told["again"] > SMALL)),
-        wrong("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
+        mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
               """At every place your model says the word that it has just been given. In training its input must have been the answer itself, so all
               that there was to learn was to copy, and its loss reached nothing. See 10.1: the input is the labels *shifted*.""",
               quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
-        wrong("it reads the future", other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], target.shape[1], dtype=torch.bool)\n"
+        mistake("it reads the future", other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], target.shape[1], dtype=torch.bool)\n"
                   "return self.logits(self.decode(target, encoded, mask=everything).hidden)"), LIAR,
               """The loss is nearly nothing, and the translations are wrong: you leak the future. With the right words before it, *and after it*, the
               model only copies; when it translates there is no after. Check 08.2 (the causal mask), 10.1 (the shift) and 06.2 (heads merged without a
               transpose mix the places).""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
-        wrong("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
+        mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
               f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has
               moved it: a gradient that is detached, an optimizer without parameters (or with those of another model), no step(), a rate near 0; or
               what you returned is not the model that you trained.""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
-        wrong("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12), FLOOR,
+        mistake("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12), FLOOR,
               f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of them once more and stays near
               ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain scores.""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["are shares"])),
-        wrong("it ignores the source", other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
+        mistake("it ignores the source", other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
               """Another source changes nothing in what your model says: it does not listen to it, so all translations are one and the same. Where do the
               keys and values of the cross-attention come from?""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["source"] <= 1e-6)),
-        wrong("it never ends", RIGHT.but("batch.labels.flatten()", "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
+        mistake("it never ends", RIGHT.but("batch.labels.flatten()", "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
               """The words are right, and then your model goes on and on: nothing ever taught it to say <eos>. It belongs to the labels, and the loss counts
               it.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["without end"] >= 4)),
-        wrong("some pairs only", RIGHT.but("batch = eight_pairs()", "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
+        mistake("some pairs only", RIGHT.but("batch = eight_pairs()", "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
                   SCORED, "model(source, begun)").but("batch.labels.flatten()", "labels.flatten()"), SYMPTOMS,
               "A few pairs were learned by heart and the others never seen. All eight belong to the batch.", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and 1 <= told["known rows"] <= 5 and told["loss"] > 1.0)),
-        wrong("the first word alone", after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in range(target.shape[1])], dim=1)"), SYMPTOMS,
+        mistake("the first word alone", after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in range(target.shape[1])], dim=1)"), SYMPTOMS,
               """The first word is right, and then it goes astray or repeats itself. What the model is given at the second place is not what it was given
               there in training: positions that begin at 0 anew (a cache without an offset), or an input that was shifted twice.""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
-        wrong("trained on another input", RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
+        mistake("trained on another input", RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
               """Your model is sure of itself and wrong: it has learned something, from another input or to other labels than these. Place t reads the word
               *before* the one that it is to say (10.1); shifted to the other side, it reads the one after it, and its loss reaches nothing.""",
               quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
                                                 and told["loss"] > LN_V)),
-        wrong("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
+        mistake("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
               f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}: the steps threw it about. A smaller rate, or clipped
               gradients.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
-        wrong("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"), SYMPTOMS,
+        mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"), SYMPTOMS,
               """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source tells. In training the source was not
               heard: was it given to the model, and do gradients reach the encoder?""", quotes=how_it_says,
               shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
-        wrong("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
+        mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
               """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by heart. If the loss does not fall
               any further, train on one pair, and see what it cannot say.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
-        wrong("it heeds the pads", other_model("encoded = self.encode(source)\nencoded = encoded._replace(mask=torch.ones_like(encoded.mask))\n"
+        mistake("it heeds the pads", other_model("encoded = self.encode(source)\nencoded = encoded._replace(mask=torch.ones_like(encoded.mask))\n"
                   "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
               """The translations are right, and more pads behind the sources change the scores: words look at pads. In this batch the pads stand where they
               stood in training; in another they will not. Check the padding mask, in the encoder *and* in the cross-attention (08.1).""",
               shows=if_told(lambda told: told["padding"] > SMALL)),
-        wrong("the sentences mix", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, keepdim=True)"), SYMPTOMS,
+        mistake("the sentences mix", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, keepdim=True)"), SYMPTOMS,
               """The translations are right, and a sentence alone gets other scores than among its neighbors: the sentences of a batch are mixed somewhere. Which
               axis is the batch?""", shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
-        wrong("it reads the future a little", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, keepdim=True)"), LIAR,
+        mistake("it reads the future a little", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, keepdim=True)"), LIAR,
               """The translations are right, and still later words of the target change the scores before them. By heart that does no harm; on other sentences it
               will. Check the causal mask (08.2) and every axis along which something is averaged.""",
               shows=if_told(lambda told: told["future"] > SMALL)),
     ),
-    right=(
-        right("Adam, fifty steps", RIGHT),
-        right("clipped, with a warm-up", """
+    correct=(
+        correct("Adam, fifty steps", RIGHT),
+        correct("clipped, with a warm-up", """
             from transformer_ref.data.eight_pairs import eight_pairs
             from transformer_ref.model.transformer import Transformer
 
@@ -320,7 +320,7 @@ EXERCISE = Exercise(
                     opt.step()
                 return model
         """),
-        right("a recurrent model of one's own", """
+        correct("a recurrent model of one's own", """
             from transformer_ref.data.eight_pairs import eight_pairs
 
 
@@ -350,7 +350,7 @@ EXERCISE = Exercise(
                     opt.step()
                 return model
         """),
-        right("until nothing is wrong", """
+        correct("until nothing is wrong", """
             import dataclasses
 
             from transformer_ref.data.eight_pairs import eight_pairs

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch10_training.shared import BOS, LARGE_ID, TI_AMO, TWO, ids_of_the_first, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, formula, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data import batching
@@ -47,79 +47,79 @@ EXERCISE = Exercise(
         visible("Ti amo molto", Case((TI_AMO, BOS))),
         visible("two sentences, one of them padded", Case((TWO, BOS))),
         visible("bos = 17, no <eos>", Case((torch.tensor([[12, 5, 3, 8], [6, 9, 0, 0]]), 17))),
-        hidden("other sizes, a sentence that comes twice", twice_the_same, says=PROMISED),
-        hidden("one sentence of one label", inputs, 1, 1, 11, says=PROMISED),
-        hidden("bos = 0", inputs, 3, 5, 0, 29, says="bos: the id to begin with, any id"),
-        hidden("transposed in memory", transposed, says=PROMISED),
-        hidden("large ids", inputs, 2, 5, LARGE_ID + 3, 0, LARGE_ID + 5, rtol=0.0, says="whole numbers"),
+        hidden("other sizes, a sentence that comes twice", twice_the_same, announced_by=PROMISED),
+        hidden("one sentence of one label", inputs, 1, 1, 11, announced_by=PROMISED),
+        hidden("bos = 0", inputs, 3, 5, 0, 29, announced_by="bos: the id to begin with, any id"),
+        hidden("transposed in memory", transposed, announced_by=PROMISED),
+        hidden("large ids", inputs, 2, 5, LARGE_ID + 3, 0, LARGE_ID + 5, rtol=0.0, announced_by="whole numbers"),
         second_call(inputs, 4, 6, 13),
     ),
-    wrong=(
-        wrong("not shifted", formula("shift_right(labels, bos)", "labels.clone()"), FORCING,
+    mistakes=(
+        mistake("not shifted", formula("shift_right(labels, bos)", "labels.clone()"), FORCING,
               """The input *is* the answer: place t reads the very word that it is to say. In training the loss reaches 0.00, and the
               translations are nonsense.""", quotes=ids_of_the_first),
-        wrong("shifted to the left", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], torch.full_like(labels[:, :1], bos)], dim=1)"),
+        mistake("shifted to the left", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], torch.full_like(labels[:, :1], bos)], dim=1)"),
               FORCING, """This is a shift to the *left*: place t reads the word after the one that it is to say, which is the future. Everything moves
               one place to the right.""", quotes=ids_of_the_first),
-        wrong("shifted to the left, the end repeated", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], labels[:, -1:]], dim=1)"),
+        mistake("shifted to the left, the end repeated", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], labels[:, -1:]], dim=1)"),
               FORCING, "Everything moved to the *left*, and bos is nowhere. Place t should read the word *before* the one that it is to say.",
               quotes=ids_of_the_first),
-        wrong("rolled", formula("shift_right(labels, bos)", "labels.roll(1, dims=1)"), SHIFT,
+        mistake("rolled", formula("shift_right(labels, bos)", "labels.roll(1, dims=1)"), SHIFT,
               """The last label wrapped round to the front, where bos belongs. roll moves in a circle; what falls off at the end is to be
               dropped.""", quotes=ids_of_the_first),
-        wrong("rolled as one long row", formula("shift_right(labels, bos)", "labels.roll(1)"), SHIFT,
+        mistake("rolled as one long row", formula("shift_right(labels, bos)", "labels.roll(1)"), SHIFT,
               """Without an axis, roll moves all sentences as one long row: each begins with the last label of the sentence before
               it. Each begins with bos.""", quotes=ids_of_the_first),
-        wrong("rolled to the left", formula("shift_right(labels, bos)", "labels.roll(-1, dims=1)"), FORCING,
+        mistake("rolled to the left", formula("shift_right(labels, bos)", "labels.roll(-1, dims=1)"), FORCING,
               "A roll to the *left*: place t reads the future, and the first label wrapped round to the end.", quotes=ids_of_the_first),
-        wrong("nothing dropped", RIGHT.but(REST, "labels"), SHIFT,
+        mistake("nothing dropped", RIGHT.but(REST, "labels"), SHIFT,
               """The length is T + 1: bos was put in front and nothing dropped. Input and labels stand place under place, so both have T; the last
               label is never read.""", quotes=sizes),
-        wrong("the first label overwritten", RIGHT.but(REST, "labels[:, 1:]"), SHIFT,
+        mistake("the first label overwritten", RIGHT.but(REST, "labels[:, 1:]"), SHIFT,
               """bos stands where the first label stood, and nothing moved. The first label (*Ti*) has disappeared; the last is
               what no place has to read.""", quotes=ids_of_the_first),
-        wrong("bos missing", formula("shift_right(labels, bos)", "labels[:, :-1].clone()"), SHIFT,
+        mistake("bos missing", formula("shift_right(labels, bos)", "labels[:, :-1].clone()"), SHIFT,
               "The last label was dropped, but nothing stands in front. A sentence begins with bos, so that the first word has something to follow.",
               quotes=sizes),
-        wrong("bos at the end", RIGHT.but("[first, rest]", "[rest, first]"), SHIFT,
+        mistake("bos at the end", RIGHT.but("[first, rest]", "[rest, first]"), SHIFT,
               "bos stands at the end. It is what the first word follows: it goes in front, and the labels after it.", quotes=ids_of_the_first),
-        wrong("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"), FORCING,
+        mistake("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"), FORCING,
               """Everything moved by two places: place t reads the word before the last one said, and never the last. One place is
               enough.""", quotes=ids_of_the_first),
-        wrong("along the batch", RIGHT.but("labels[:, :1]", "labels[:1]").but(REST, "labels[:-1]").but("dim=1", "dim=0"), SHIFT,
+        mistake("along the batch", RIGHT.but("labels[:, :1]", "labels[:1]").but(REST, "labels[:-1]").but("dim=1", "dim=0"), SHIFT,
               """The *sentences* moved down by one, under a row of bos: axis 0 is the batch. It is the words of each sentence that move, along
               axis 1.""", quotes=ids_of_the_first),
-        wrong("rolled over the batch, bos in front", formula("shift_right(labels, bos)",
+        mistake("rolled over the batch, bos in front", formula("shift_right(labels, bos)",
                   "torch.cat([torch.full_like(labels[:, :1], bos), labels.roll(1, dims=0)[:, :-1]], dim=1)"), SHIFT,
               "Each sentence got the words of another: the batch was rolled. Nothing moves from one sentence to the next.", quotes=ids_of_the_first),
-        wrong("rolled over the batch, bos written in", RIGHT.but(REST, "labels.roll(1, dims=0)[:, 1:]"), SHIFT,
+        mistake("rolled over the batch, bos written in", RIGHT.but(REST, "labels.roll(1, dims=0)[:, 1:]"), SHIFT,
               """Axis 0 is the batch: each sentence got the words of another one, and in its own row nothing moved. The words move along
               axis 1.""", quotes=ids_of_the_first),
-        wrong("bos 1 written in", RIGHT.but(FIRST, "torch.ones_like(labels[:, :1])"), SHIFT,
+        mistake("bos 1 written in", RIGHT.but(FIRST, "torch.ones_like(labels[:, :1])"), SHIFT,
               "A 1 stands in front whatever bos is. The id to begin with is the second argument.", quotes=ids_of_the_first),
-        wrong("a zero in front", RIGHT.but(FIRST, "torch.zeros_like(labels[:, :1])"), SHIFT,
+        mistake("a zero in front", RIGHT.but(FIRST, "torch.zeros_like(labels[:, :1])"), SHIFT,
               "A 0 stands in front: in this course the id of a pad. The id to begin with is the second argument.", quotes=ids_of_the_first),
-        wrong("only the first sentence", answer("""
+        mistake("only the first sentence", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.clone()
                       shifted[0, 1:] = labels[0, :-1]
                       shifted[0, 0] = bos
                       return shifted
               """), SHIFT, "The first sentence was shifted, the others were not. A colon in place of the 0 means all sentences."),
-        wrong("bos for the first sentence alone", answer("""
+        mistake("bos for the first sentence alone", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.roll(1, dims=1)
                       shifted[0, 0] = bos
                       return shifted
               """), SHIFT, "The first sentence begins with bos, and the others with their last label, which roll brought round. Every sentence begins with bos."),
-        wrong("<eos> taken out", answer("""
+        mistake("<eos> taken out", answer("""
                   def shift_right(labels, bos):
                       first = torch.full_like(labels[:, :1], bos)
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
               """), SHIFT, """An <eos> in the middle of the row was turned into a pad. Only the last place of each row falls off; everything else moves as it
               is, since what follows an <eos> counts nowhere."""),
-        wrong("the last word dropped, not the last place", answer("""
+        mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []
                       for row in labels.tolist():
@@ -128,9 +128,9 @@ EXERCISE = Exercise(
                       return torch.tensor(rows)
               """), SHIFT, """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of the row falls off, whatever
               stands there: no id is looked at."""),
-        wrong("reversed", formula("shift_right(labels, bos)", "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"), SHIFT,
+        mistake("reversed", formula("shift_right(labels, bos)", "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"), SHIFT,
               "The words come in the opposite order. They keep their order and move one place to the right.", quotes=ids_of_the_first),
-        wrong("copied place by place", answer("""
+        mistake("copied place by place", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.clone()
                       for t in range(1, labels.shape[1]):
@@ -139,16 +139,16 @@ EXERCISE = Exercise(
                       return shifted
               """), SHIFT, """The first label runs through the whole row: each place was copied from one that had just been overwritten. Read from the
               labels, write into the copy.""", quotes=ids_of_the_first),
-        wrong("bos in all of the first row", answer("""
+        mistake("bos in all of the first row", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.roll(1, dims=1)
                       shifted[0] = bos
                       return shifted
               """), SHIFT, "All of the first *row* became bos: the first index is the sentence. bos goes to the first place of every sentence, the first column.",
               quotes=ids_of_the_first),
-        wrong("the first sentence came back alone", RIGHT.but(JOINED, "torch.cat([first, rest], dim=1)[:1]"), SHIFT,
+        mistake("the first sentence came back alone", RIGHT.but(JOINED, "torch.cat([first, rest], dim=1)[:1]"), SHIFT,
               "Only the first sentence came back. All of them are shifted, one a row.", quotes=sizes),
-        wrong("written over itself", answer("""
+        mistake("written over itself", answer("""
                   def shift_right(labels, bos):
                       labels[:, 1:] = labels[:, :-1]
                       labels[:, 0] = bos
@@ -161,44 +161,44 @@ EXERCISE = Exercise(
                       labels[:, 0] = bos
                       return labels
               """), SHIFT, "They now begin with bos too, so the model is taught to say what it reads. Write into a new tensor."),
-        wrong("floats", RIGHT.but(JOINED, JOINED + ".float()"), SHIFT,
+        mistake("floats", RIGHT.but(JOINED, JOINED + ".float()"), SHIFT,
               "Your ids are float32. They are numbers of rows in a table, so they stay whole: long (int64)."),
-        wrong("floats on the way", RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT,
+        mistake("floats on the way", RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT,
               "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
-        wrong("int32", RIGHT.but(JOINED, JOINED + ".int()"), SHIFT,
+        mistake("int32", RIGHT.but(JOINED, JOINED + ".int()"), SHIFT,
               "Your ids are int32. The result keeps the dtype of the labels, long (int64)."),
-        wrong("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT, "The rows are right, but they are lists. A tensor is wanted."),
-        wrong("sentences and places exchanged", RIGHT.but(JOINED, JOINED + ".T"), SHIFT,
+        mistake("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT, "The rows are right, but they are lists. A tensor is wanted."),
+        mistake("sentences and places exchanged", RIGHT.but(JOINED, JOINED + ".T"), SHIFT,
               "The sentences stand in the columns. One sentence a row: (B, T).", quotes=sizes),
         *usual_mistakes(RIGHT, squeezed=SHIFT, quotes_size=sizes),
     ),
-    right=(
-        right("full and cat", RIGHT),
-        right("F.pad", formula("shift_right(y, start)", "F.pad(y, (1, 0), value=start)[:, :-1]")),
-        right("a new tensor, filled", """
+    correct=(
+        correct("full and cat", RIGHT),
+        correct("F.pad", formula("shift_right(y, start)", "F.pad(y, (1, 0), value=start)[:, :-1]")),
+        correct("a new tensor, filled", """
             def shift_right(labels, bos):
                 shifted = torch.empty_like(labels)
                 shifted[:, 0] = bos
                 shifted[:, 1:] = labels[:, :-1]
                 return shifted
         """),
-        right("roll, then bos", """
+        correct("roll, then bos", """
             def shift_right(labels, bos):
                 shifted = torch.roll(labels, shifts=1, dims=1)
                 shifted[:, 0] = bos
                 return shifted
         """),
-        right("roll without an axis, then bos", """
+        correct("roll without an axis, then bos", """
             def shift_right(labels, bos):
                 shifted = labels.roll(1)
                 shifted[:, 0] = bos
                 return shifted
         """),
-        right("lists", """
+        correct("lists", """
             def shift_right(labels, bos):
                 return torch.tensor([[bos] + row[:-1] for row in labels.tolist()])
         """),
-        right("loops", """
+        correct("loops", """
             def shift_right(labels, bos):
                 B, T = labels.shape
                 out = labels.new_zeros(B, T)
@@ -207,17 +207,17 @@ EXERCISE = Exercise(
                         out[b, t] = bos if t == 0 else labels[b, t - 1]
                 return out
         """),
-        right("hstack", """
+        correct("hstack", """
             def shift_right(labels, bos):
                 column = labels.new_full((labels.size(0), 1), bos)
                 return torch.hstack((column, labels))[:, : labels.size(1)]
         """),
-        right("where", """
+        correct("where", """
             def shift_right(labels, bos):
                 place = torch.arange(labels.shape[1])
                 return torch.where(place == 0, bos, labels[:, (place - 1).clamp(min=0)])
         """),
-        right("from the back", """
+        correct("from the back", """
             def shift_right(labels, bos):
                 shifted = labels.clone()
                 for t in range(labels.shape[1] - 1, 0, -1):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch10_training.shared import in_single_precision, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.training import loss
@@ -79,105 +79,105 @@ SCATTER = "targets.scatter_(2, labels[..., None], 1 - eps)"
 
 EXERCISE = Exercise(
     id="smooth-targets", number="10.3", difficulty=2, minutes=20, visible_points=2, hidden_points=4,
-    reference=smooth_targets, reads=in_single_precision, section=SMOOTH,
+    reference=smooth_targets, normalize=in_single_precision, section=SMOOTH,
     probes=(
         visible("V = 6, label 3, eps = .1", WORKED, laws=(SUMS,)),
         visible("two sentences, one of them padded", PADDED),
         visible("pad = 4, eps = .3", ELSEWHERE),
-        hidden("other sizes", some, 3, 5, 9, 0, says=PROMISED),
-        hidden("another pad", some, 2, 4, 11, 6, says="pad: the pad's id, any id of the vocabulary"),
-        hidden("the last id is the pad", some, 3, 4, 7, 6, says="pad: the pad's id, any id of the vocabulary"),
-        hidden("one word", some, 1, 1, 5, 0, says=PROMISED),
-        hidden("three ids", some, 2, 4, 3, 1, says="V: size of the vocabulary, 3 or more"),
-        hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, says="0 among them"),
-        hidden("a sentence that comes twice", equal_rows, says=PROMISED),
+        hidden("other sizes", some, 3, 5, 9, 0, announced_by=PROMISED),
+        hidden("another pad", some, 2, 4, 11, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
+        hidden("the last id is the pad", some, 3, 4, 7, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
+        hidden("one word", some, 1, 1, 5, 0, announced_by=PROMISED),
+        hidden("three ids", some, 2, 4, 3, 1, announced_by="V: size of the vocabulary, 3 or more"),
+        hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, announced_by="0 among them"),
+        hidden("a sentence that comes twice", equal_rows, announced_by=PROMISED),
         second_call(some, 2, 6, 8, 5),
     ),
-    wrong=(
-        wrong("a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD), SMOOTH,
+    mistakes=(
+        mistake("a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD), SMOOTH,
               """Part of the probability goes to <pad>, a token that no sentence says. eps is shared among the V - 2 others: all but the label
               and the pad.""", quotes=first_row),
-        wrong("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
+        mistake("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
               """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no sentence
               says.""", quotes=first_sum),
-        wrong("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
+        mistake("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
               """The pad's column is zero, but eps was shared among V - 1, so what the pad had is lost and the row sums to less than 1. Share it
               among V - 2.""", quotes=first_sum),
-        wrong("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
+        mistake("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
               """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row sums to less than 1. Share it
               among the V - 2 others.""", quotes=first_sum),
-        wrong("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
+        mistake("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
               "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
-        wrong("the label set last, in rows of pads too", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
+        mistake("the label set last, in rows of pads too", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
               "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: the row is all 0."),
-        wrong("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
+        mistake("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
               """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is the label the row is to
               be all 0.""", quotes=first_sum),
-        wrong("rows of pads left, a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
+        mistake("rows of pads left, a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
               """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label is a pad the row is to be all
               0.""", quotes=first_row),
-        wrong("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
+        mistake("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
               "Where the label is a pad, every word got the same share. Nothing is wished for there: the row is all 0."),
-        wrong("eps over all V", answer("""
+        mistake("eps over all V", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float()
                       targets = (1 - eps) * wanted + eps / V
                       return targets * (labels != pad)[..., None]
               """), SMOOTH, """eps was spread over *all* classes, the label and the pad among them: this is what PyTorch's label_smoothing does. It is right
               elsewhere; here the label has exactly 1 - eps, and the pad nothing.""", quotes=first_row),
-        wrong("eps over all V, everywhere", answer("""
+        mistake("eps over all V, everywhere", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       return (1 - eps) * F.one_hot(labels, V).float() + eps / V
               """), SMOOTH, """eps was spread over *all* classes, as PyTorch's label_smoothing does, and pads were not looked at. Here the label has exactly
               1 - eps, the pad nothing, and rows of pads are all 0.""", quotes=first_row),
-        wrong("eps over all V but the pad", answer("""
+        mistake("eps over all V but the pad", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = (1 - eps) * F.one_hot(labels, V).float() + eps / (V - 1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
               """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1 - eps. The V - 2 *others* share
               eps.""", quotes=first_row),
-        wrong("eps over all V, the label with its share, the pad with none", RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
+        mistake("eps over all V, the label with its share, the pad with none", RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
               "eps was shared among all V, the label too, as PyTorch's label_smoothing does. The label has exactly 1 - eps, the V - 2 others share eps.",
               quotes=first_row),
-        wrong("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
+        mistake("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
               "The label got a share of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
-        wrong("1 - eps at labels that are pads", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
+        mistake("1 - eps at labels that are pads", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
               "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row is all 0."),
-        wrong("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
+        mistake("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
               "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get is taken from the label.",
               quotes=first_sum),
-        wrong("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
+        mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
               "eps and 1 - eps are exchanged: the label has the small share, all others together the large one.", quotes=first_row),
-        wrong("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
+        mistake("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
               "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
-        wrong("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
+        mistake("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
               "All of the probability stands at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
-        wrong("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
+        mistake("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
               "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
-        wrong("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
+        mistake("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
               "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
-        wrong("pad 0 written in", RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
+        mistake("pad 0 written in", RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
               "Your function leaves out id 0 whatever pad is. The pad's id is the fourth argument."),
-        wrong("the pad's column left out after the label was set, labels of pads too", RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
+        mistake("the pad's column left out after the label was set, labels of pads too", RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
               "Rows whose label is 0 were made all 0, whatever pad is. The pad's id is the fourth argument."),
-        wrong("the pad's column alone zero", RIGHT.but("targets[..., pad]", "targets[..., 0]"), SMOOTH,
+        mistake("the pad's column alone zero", RIGHT.but("targets[..., pad]", "targets[..., 0]"), SMOOTH,
               "The column of id 0 was made 0, whatever pad is. The pad's id is the fourth argument."),
-        wrong("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
+        mistake("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
               "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
-        wrong("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
+        mistake("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
               """These are logarithms, and where a share is 0 stands minus infinity, which makes NaN of any loss (0 times minus infinity). The shares
               themselves are wanted.""", quotes=first_row),
-        wrong("the logarithm of what is not 0", RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
+        mistake("the logarithm of what is not 0", RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
               "These are logarithms of the shares. The shares themselves are wanted.", quotes=first_row),
-        wrong("softmax of a one-hot row", answer("""
+        mistake("softmax of a one-hot row", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
               """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that eps has no say in. Write the two numbers
               themselves.""", quotes=first_row),
-        wrong("the places smoothed", answer("""
+        mistake("the places smoothed", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float() * (labels != pad)[..., None]
                       T = labels.shape[1]
@@ -185,20 +185,20 @@ EXERCISE = Exercise(
                       return targets
               """), SMOOTH, """What was taken from the label went to the words of the *other places* of its sentence. It is shared among the vocabulary, on the
               last axis, at each place by itself.""", quotes=first_row),
-        wrong("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
+        mistake("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
               "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.", quotes=first_row),
-        wrong("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
+        mistake("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
               "The vocabulary stands on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
-        wrong("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
+        mistake("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
               "Sentences and places were merged. Three axes are wanted: (B, T, V).", quotes=sizes),
-        wrong("divided by what is left", RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
+        mistake("divided by what is left", RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
               "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),
         in_place("labels", RIGHT.but("B, T = labels.shape", "B, T = labels.shape\n    labels[labels == pad] = pad + 1 if pad + 1 < V else 0"), SMOOTH),
         *usual_mistakes(RIGHT, squeezed=SMOOTH, quotes_size=sizes),
     ),
-    right=(
-        right("full and scatter", RIGHT),
-        right("one-hot mixed", """
+    correct=(
+        correct("full and scatter", RIGHT),
+        correct("one-hot mixed", """
             def smooth_targets(labels, V, eps, pad):
                 wanted = F.one_hot(labels, V).float()
                 others = 1 - wanted
@@ -206,7 +206,7 @@ EXERCISE = Exercise(
                 targets = (1 - eps) * wanted + eps / (V - 2) * others
                 return targets * (labels != pad).unsqueeze(-1)
         """),
-        right("loops", """
+        correct("loops", """
             def smooth_targets(labels, V, eps, pad):
                 B, T = labels.shape
                 out = torch.zeros(B, T, V)
@@ -222,13 +222,13 @@ EXERCISE = Exercise(
                                 out[b, t, v] = eps / (V - 2)
                 return out
         """),
-        right("where", """
+        correct("where", """
             def smooth_targets(y, n, e, p):
                 v = torch.arange(n)
                 table = torch.where(v == y[..., None], 1.0 - e, e / (n - 2))
                 return table.masked_fill((v == p) | (y == p)[..., None], 0.0)
         """),
-        right("float64", """
+        correct("float64", """
             def smooth_targets(labels, V, eps, pad):
                 table = torch.full((V, V), eps / (V - 2), dtype=torch.float64)
                 table.fill_diagonal_(1 - eps)
@@ -236,13 +236,13 @@ EXERCISE = Exercise(
                 table[pad] = 0
                 return table[labels]
         """),
-        right("lists", """
+        correct("lists", """
             def smooth_targets(labels, V, eps, pad):
                 def row(y):
                     return [0.0 if pad in (v, y) else 1.0 - eps if v == y else eps / (V - 2) for v in range(V)]
                 return torch.tensor([[row(y) for y in sentence] for sentence in labels.tolist()])
         """),
-        right("index_put", """
+        correct("index_put", """
             def smooth_targets(labels, V, eps, pad):
                 B, T = labels.shape
                 out = torch.ones(B, T, V) * eps / (V - 2)

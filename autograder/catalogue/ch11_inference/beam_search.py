@@ -9,7 +9,7 @@ from torch import Tensor
 from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
 
@@ -129,7 +129,7 @@ TOTAL, START = "total + log_p", "live = [([bos], 0.0)]"
 
 EXERCISE = Exercise(
     id="beam-search", number="11.3", difficulty=3, minutes=45, visible_points=2, hidden_points=7,
-    reference=beam_search, reads=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
+    reference=beam_search, normalize=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
     omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
            "precision": "sums of a few logarithms differ in no digit that counts",
            "repeated items": "what is handed over is a function and numbers"},
@@ -137,131 +137,131 @@ EXERCISE = Exercise(
         visible("by hand, k = 2", by_hand(2, 0.0), rtol=1e-3),
         visible("by hand, k = 1", by_hand(1, 0.0), rtol=1e-3),
         visible("by hand, k = 3, alpha = 1", by_hand(3, 1.0), rtol=1e-3),
-        hidden("k = 3, where greedy fails", drawn, 3, 6, 0.0, 1, unlike=a_greedy_search_fails, says="the k most probable", rtol=1e-3),
-        hidden("alpha = 0.7, where the length decides", drawn, 3, 6, 0.7, 1, unlike=length_decides, says="to the power of alpha", rtol=1e-3),
-        hidden("alpha = 1.3", drawn, 4, 5, 1.3, 1, unlike=long_enough, says="to the power of alpha", rtol=1e-3),
-        hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, says="the best first", rtol=1e-3),
-        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough, says="bos, eos: ids, any two", rtol=1e-3),
+        hidden("k = 3, where greedy fails", drawn, 3, 6, 0.0, 1, unlike=a_greedy_search_fails, announced_by="the k most probable", rtol=1e-3),
+        hidden("alpha = 0.7, where the length decides", drawn, 3, 6, 0.7, 1, unlike=length_decides, announced_by="to the power of alpha", rtol=1e-3),
+        hidden("alpha = 1.3", drawn, 4, 5, 1.3, 1, unlike=long_enough, announced_by="to the power of alpha", rtol=1e-3),
+        hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, announced_by="the best first", rtol=1e-3),
+        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough, announced_by="bos, eos: ids, any two", rtol=1e-3),
         hidden("no hypothesis ends", drawn, 2, 3, 0.0, 1, likely_end=-9.0, ended=False,
-               says="If none has ended after max_len tokens", rtol=1e-3),
+               announced_by="If none has ended after max_len tokens", rtol=1e-3),
         hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
-               says="Only those that end in eos count", rtol=1e-3),
-        hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0, says="max_len: the most tokens after bos, at least 1", rtol=1e-3),
-        hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, says="may be more than V", rtol=1e-3),
+               announced_by="Only those that end in eos count", rtol=1e-3),
+        hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0, announced_by="max_len: the most tokens after bos, at least 1", rtol=1e-3),
+        hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, announced_by="may be more than V", rtol=1e-3),
         second_call(drawn, 3, 5, 0.6, rtol=1e-3, unlike=long_enough),
     ),
-    wrong=(
-        wrong("probabilities added", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
+    mistakes=(
+        mistake("probabilities added", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
               "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add the logarithms as they come."),
-        wrong("probabilities multiplied", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
+        mistake("probabilities multiplied", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
                   TOTAL, "total * log_p").but(START, "live = [([bos], 1.0)]"), LENGTH,
               """Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum of the logarithms, and
               divide that by the length."""),
-        wrong("finished hypotheses extended", RIGHT.but(DROPS, "if ids[-1] == eos and step == max_len - 1:").but(
+        mistake("finished hypotheses extended", RIGHT.but(DROPS, "if ids[-1] == eos and step == max_len - 1:").but(
                   POOL, "pool = finished + live"), FINISHED,
               "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never extended."),
-        wrong("finished ones kept, and extended too", RIGHT.but(
+        mistake("finished ones kept, and extended too", RIGHT.but(
                   "finished.append((ids, total))\n", "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
               """A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by words after its end, and
               takes a place from others."""),
-        wrong("no division by the length", RIGHT.but(SCORED, "scored = list(pool)"), LENGTH,
+        mistake("no division by the length", RIGHT.but(SCORED, "scored = list(pool)"), LENGTH,
               """alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller. Divide by the length to the
               power of alpha."""),
-        wrong("ranked without the division", RIGHT.without(SORT_END).but(
+        mistake("ranked without the division", RIGHT.without(SORT_END).but(
                   POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
               "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
-        wrong("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
+        mistake("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
               "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
-        wrong("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
+        mistake("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
               "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean."),
-        wrong("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"), LENGTH,
+        mistake("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"), LENGTH,
               "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length."),
-        wrong("another penalty", RIGHT.but("(len(ids) - 1) ** alpha", "((5 + len(ids) - 1) / 6) ** alpha"), LENGTH,
+        mistake("another penalty", RIGHT.but("(len(ids) - 1) ** alpha", "((5 + len(ids) - 1) / 6) ** alpha"), LENGTH,
               """The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper (Wu et al. 2016). Here it is
               the length itself."""),
-        wrong("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
+        mistake("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
               "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power of alpha."),
-        wrong("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
+        mistake("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
               "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
-        wrong("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
+        mistake("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
               "bos was counted as a word. It was given, not generated: the length counts the tokens after it, eos among them."),
-        wrong("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
+        mistake("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
               "eos was not counted. It is generated like a word, with a probability of its own: the length counts all tokens after bos."),
-        wrong("divided at every step", RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
+        mistake("divided at every step", RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
               "The sum was divided by the length at every step, so early words count less and less. Add up to the end, and divide once."),
-        wrong("k copies of bos", RIGHT.but(START, "live = [([bos], 0.0)] * k"), BEAM,
+        mistake("k copies of bos", RIGHT.but(START, "live = [([bos], 0.0)] * k"), BEAM,
               "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. Begin with one."),
-        wrong("the best of each beam", RIGHT.but(
+        mistake("the best of each beam", RIGHT.but(
                   "for token, log_p in enumerate(row):",
                   "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"), BEAM,
               """Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations and most are never looked at.
               All continuations of all hypotheses compete."""),
-        wrong("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
+        mistake("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
               "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
-        wrong("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
+        mistake("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
               "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search is greedy."),
-        wrong("the least probable kept", RIGHT.but(SORT, "candidates.sort(key=lambda one: one[1])"), BEAM,
+        mistake("the least probable kept", RIGHT.but(SORT, "candidates.sort(key=lambda one: one[1])"), BEAM,
               "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is the one nearest to 0."),
-        wrong("the worst first", RIGHT.but(SORT_END, "scored.sort(key=lambda one: one[1])"), FINISHED,
+        mistake("the worst first", RIGHT.but(SORT_END, "scored.sort(key=lambda one: one[1])"), FINISHED,
               "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0."),
-        wrong("not sorted at the end", RIGHT.without(SORT_END), FINISHED,
+        mistake("not sorted at the end", RIGHT.without(SORT_END), FINISHED,
               "The hypotheses came in the order in which they ended. Best score first."),
-        wrong("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
+        mistake("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
               """The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until none is left to extend, or k
               have ended."""),
-        wrong("only the likeliest may end", RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
+        mistake("only the likeliest may end", RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
                   "            else:\n                live", "            elif ids[-1] != eos:\n                live"), FINISHED,
               """A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown away. Each of the k that ends in
               eos is finished."""),
-        wrong("finished ones thrown away", RIGHT.but("finished.append((ids, total))", "pass"), FINISHED,
+        mistake("finished ones thrown away", RIGHT.but("finished.append((ids, total))", "pass"), FINISHED,
               "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score."),
-        wrong("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
+        mistake("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
               "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
-        wrong("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
+        mistake("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
               "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
-        wrong("every end set aside", RIGHT.but(KEPT, """
+        mistake("every end set aside", RIGHT.but(KEPT, """
         finished += [one for one in candidates if one[0][-1] == eos]
         candidates = [one for one in candidates if one[0][-1] != eos]
         for ids, total in candidates[:k]:"""), FINISHED,
               "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the k places."),
-        wrong("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
+        mistake("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
               "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
-        wrong("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
+        mistake("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
               "Only the last word's probability counts with you. Add it to the sum of the words before."),
-        wrong("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
+        mistake("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
               "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*."),
-        wrong("scores without their sign", RIGHT.but("total / (len(ids)", "-total / (len(ids)"), FINISHED,
+        mistake("scores without their sign", RIGHT.but("total / (len(ids)", "-total / (len(ids)"), FINISHED,
               "Your scores are positive. A sum of logarithms of probabilities is negative: return it so, and the best is the one nearest to 0."),
-        wrong("eos left out of the result", RIGHT.but(
+        mistake("eos left out of the result", RIGHT.but(
                   "return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"), FINISHED,
               "eos is missing at the end. The ids go from bos to eos, both among them."),
-        wrong("bos left out of the result", RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
+        mistake("bos left out of the result", RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
               "bos is missing in front. The ids go from bos to eos, both among them."),
-        wrong("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
+        mistake("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
               "One pair came back. A list of pairs is wanted, also where it holds only one."),
-        wrong("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
+        mistake("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
               "Only the ids came back. Each hypothesis is a pair (ids, score)."),
-        wrong("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"), FINISHED,
+        mistake("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"), FINISHED,
               "The pairs are the wrong way round: first the ids, then the score."),
-        wrong("one step too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), FINISHED,
+        mistake("one step too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), FINISHED,
               "The search ended one step early. max_len counts the tokens after bos, so there are max_len steps."),
-        wrong("one step too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), FINISHED,
+        mistake("one step too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), FINISHED,
               "The search went one step too far. max_len counts the tokens after bos, so there are max_len steps."),
-        wrong("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
+        mistake("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
               "Your loop has no end but eos: the model was asked about more tokens than max_len allows, and stopped you. Count the steps."),
-        wrong("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
+        mistake("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
               "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
-        wrong("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
+        mistake("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
               "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
-        wrong("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"), BEAM,
+        mistake("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"), BEAM,
               "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),
-        wrong("a word of another hypothesis", RIGHT.but(
+        mistake("a word of another hypothesis", RIGHT.but(
                   "for (ids, total), row in zip(live, log_probs.tolist()):", "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
               "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i."),
     ),
-    right=(
-        right("lists", RIGHT),
-        right("k finished are enough, places refilled", """
+    correct=(
+        correct("lists", RIGHT),
+        correct("k finished are enough, places refilled", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 beams, done = [(0.0, [bos])], []
                 for t in range(1, max_len + 1):
@@ -276,7 +276,7 @@ EXERCISE = Exercise(
                     done = [(s / max_len ** alpha, b) for s, b in beams]
                 return [(b, s) for s, b in sorted(done, reverse=True)[:k]]
         """),
-        right("a heap", """
+        correct("a heap", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 import heapq
                 frontier, ended = [(0.0, (bos,))], []
@@ -300,7 +300,7 @@ EXERCISE = Exercise(
                 out = [(list(p), -cost / (len(p) - 1) ** alpha) for cost, p in pool]
                 return sorted(out, key=lambda pair: -pair[1])[:k]
         """),
-        right("tensors", """
+        correct("tensors", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 seqs, sums = torch.tensor([[bos]]), torch.zeros(1)
                 done = []
@@ -320,10 +320,10 @@ EXERCISE = Exercise(
                 done.sort(key=lambda pair: float(pair[1]), reverse=True)
                 return [(s.tolist(), float(v)) for s, v in done[:k]]
         """),
-        right("those without an end behind the others", RIGHT.but("return scored[:k]", """
+        correct("those without an end behind the others", RIGHT.but("return scored[:k]", """
             rest = sorted(((i, t / (len(i) - 1) ** alpha) for i, t in live), key=lambda one: -one[1]) if finished else []
             return (scored + rest)[:k]""")),
-        right("finished ones keep their place", """
+        correct("finished ones keep their place", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 beam = [([bos], 0.0)]
                 over = lambda ids: len(ids) > 1 and ids[-1] == eos
@@ -338,7 +338,7 @@ EXERCISE = Exercise(
                 ended = [b for b in beam if over(b[0])] or beam
                 return sorted([(ids, s / (len(ids) - 1) ** alpha) for ids, s in ended], key=lambda b: b[1], reverse=True)
         """),
-        right("one prefix at a time, recursive", """
+        correct("one prefix at a time, recursive", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 def grow(live, done, left):
                     if not live or left == 0:

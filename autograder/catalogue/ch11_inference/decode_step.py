@@ -9,7 +9,7 @@ from torch import Tensor
 from autograder.catalogue.ch11_inference.models import SmallDecoder
 from autograder.catalogue.ch11_inference.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model.masks import causal_mask
@@ -103,32 +103,32 @@ SAYS_CHUNKS = "c is 1 for a step, and more when several words come at once"
 
 EXERCISE = Exercise(
     id="decode-step", number="11.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,
-    reference=decode_step, reads=in_any_order, gives=(2,), section=CACHE, quotes=first_logits,
+    reference=decode_step, normalize=in_any_order, mutable_args=(2,), section=CACHE, quotes=first_logits,
     omits={"precision": "the small model computes in float32"},
     probes=(
         visible("the first word, with an empty cache", step, 2, 0, 1),
         visible("one word after three", step, 2, 3, 1),
         visible("two words at once after four", step, 2, 4, 2),
-        hidden("one word after five, a batch of three", step, 3, 5, 1, 4, says="y_t: (B, c)"),
-        hidden("three words at once, with an empty cache", step, 2, 0, 3, 2, says=SAYS_CHUNKS),
-        hidden("one sentence, one word", step, 1, 2, 1, 5, says=PROMISED),
-        hidden("four words at once after two", step, 3, 2, 4, says=SAYS_CHUNKS),
-        hidden("equal words", equal_words, says=PROMISED),
+        hidden("one word after five, a batch of three", step, 3, 5, 1, 4, announced_by="y_t: (B, c)"),
+        hidden("three words at once, with an empty cache", step, 2, 0, 3, 2, announced_by=SAYS_CHUNKS),
+        hidden("one sentence, one word", step, 1, 2, 1, 5, announced_by=PROMISED),
+        hidden("four words at once after two", step, 3, 2, 4, announced_by=SAYS_CHUNKS),
+        hidden("equal words", equal_words, announced_by=PROMISED),
         second_call(step, 2, 3, 2),
     ),
-    wrong=(
-        wrong("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
+    mistakes=(
+        mistake("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
               """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come before: the first new one stands
               at place t."""),
-        wrong("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
+        mistake("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
               "Your places are one too high. Places count from 0: after t words the next one stands at place t."),
-        wrong("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
+        mistake("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
               "Your places are one too low: the new word got that of the last one in the cache. After t words the next one stands at place t."),
-        wrong("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
+        mistake("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
               "All new words got the place t. Of several at once, the second stands at t + 1, and so on."),
-        wrong("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
+        mistake("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
               "All new words got the place of the last of them. They stand at t, t + 1, and so on."),
-        wrong("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
+        mistake("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
                   MASK, "mask = torch.ones(c, t, dtype=torch.bool)").but(HIDE, "pass").but(
                   MIXED, "mixed = torch.softmax(scores, dim=-1) @ V").after(REST, """
                       K = torch.cat([K, layer.key(x)], dim=1)
@@ -136,102 +136,102 @@ EXERCISE = Exercise(
                   """), CACHE,
               """Attention came before the new keys and values were appended, so a word cannot see itself, and the first one sees nobody. And what was
               appended then was made of the layer's result. Append first, then attend."""),
-        wrong("attends before it appends", RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
+        mistake("attends before it appends", RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
                   "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V", "dim=-1) @ V_old"), CACHE,
               """The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself, and the first one sees
               nobody. Append first, then attend."""),
-        wrong("the cache not asked, and no mask", RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
+        mistake("the cache not asked, and no mask", RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
                   HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V", "dim=-1) @ v").but(
                   GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
               """The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores are computed with all keys,
               old and new, under a mask that is closed for what comes later."""),
-        wrong("keys of the embedding in every layer", RIGHT.but(
+        mistake("keys of the embedding in every layer", RIGHT.but(
                   "x = model.embed(y_t, torch.arange(t, t + c))", "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
                   "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
               """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads, which is what the layer before
               it left."""),
-        wrong("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
+        mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
               "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and may look at itself."),
-        wrong("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
+        mistake("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
               """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so it goes unnoticed there). Row
               i stands at place t + i, and may look at itself."""),
-        wrong("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
+        mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
               "New values stand in front and new keys behind, so each key has the value of another word. Both at the same end."),
-        wrong("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
+        mistake("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
                   "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK, "mask = torch.ones(c, c, dtype=torch.bool).tril()"), CACHE,
               "The new keys and values took the place of the old ones. A cache grows: append to what is there.", quotes=kept_words),
-        wrong("the cache handed back as it was", RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], cache"), CACHE,
+        mistake("the cache handed back as it was", RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], cache"), CACHE,
               """The logits are right, but the cache came back as it was, without the new words: the next step would know nothing of them.""",
               quotes=kept_words),
-        wrong("only the new ones in the cache", RIGHT.but(GROWN, "grown.append((K[:, t:], V[:, t:], cross))"), CACHE,
+        mistake("only the new ones in the cache", RIGHT.but(GROWN, "grown.append((K[:, t:], V[:, t:], cross))"), CACHE,
               """The logits are right, but of all keys and values only the new ones came back. The next step needs those before as well.""",
               quotes=kept_words),
-        wrong("keys in front, values behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]"), CACHE,
+        mistake("keys in front, values behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]"), CACHE,
               "New keys stand in front and new values behind, so each key has the value of another word. Both at the same end."),
-        wrong("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
+        mistake("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
                   "[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
               """New keys and values were put in front of the old ones. For one word that is as good, but the mask of several counts on the order of
               the sentence: the columns of your newest words are not where it closes them."""),
-        wrong("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
+        mistake("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
               """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at place t + i, so its row of
               ones is longer by t."""),
-        wrong("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
+        mistake("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
               """Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that is closed for what comes
               later."""),
-        wrong("only the newest words looked at", RIGHT.but(
+        mistake("only the newest words looked at", RIGHT.but(
                   MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
               "The new words look at each other alone; the columns of the cache are closed."),
-        wrong("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
+        mistake("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
               "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody gives NaN."),
-        wrong("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
+        mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
               "The division by the root of d_k is missing, so the shares are sharper than those of the model that was trained."),
-        wrong("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
+        mistake("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
               "The scores were divided by d_k itself, not by its root."),
-        wrong("divided by the root of the number of words", RIGHT.but("K.shape[-1]", "K.shape[1]"), CACHE,
+        mistake("divided by the root of the number of words", RIGHT.but("K.shape[-1]", "K.shape[1]"), CACHE,
               "The scores were divided by the root of the number of words in the cache. It is the width of a key, d_k, that makes them large."),
-        wrong("softmax over the new words", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
+        mistake("softmax over the new words", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
               "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis."),
-        wrong("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
+        mistake("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
               "The scores themselves mixed the values. The softmax between is missing."),
-        wrong("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
+        mistake("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
               "Of several words you returned the logits of the first. What comes next is said at the *last*."),
-        wrong("logits of all new words", RIGHT.but("[:, -1], grown", ", grown"), CHUNKS,
+        mistake("logits of all new words", RIGHT.but("[:, -1], grown", ", grown"), CHUNKS,
               "Logits of every new word came back, (B, c, V). Those of the last one are wanted, (B, V)."),
-        wrong("only the logits", RIGHT.but("[:, -1], grown", "[:, -1]"), CACHE,
+        mistake("only the logits", RIGHT.but("[:, -1], grown", "[:, -1]"), CACHE,
               "Only the logits came back. The next step needs the cache as well: return both."),
-        wrong("the cache first", RIGHT.but("return model.head(x)[:, -1], grown", "return grown, model.head(x)[:, -1]"), CACHE,
+        mistake("the cache first", RIGHT.but("return model.head(x)[:, -1], grown", "return grown, model.head(x)[:, -1]"), CACHE,
               "The pair is the wrong way round: first the logits, then the cache."),
-        wrong("the source's keys forgotten", RIGHT.but(GROWN, "grown.append((K, V))"), CACHE,
+        mistake("the source's keys forgotten", RIGHT.but(GROWN, "grown.append((K, V))"), CACHE,
               "The cache came back without the keys and values of the source, its third part. They never change, but the next step needs them too."),
-        wrong("the first layer's cache for all", RIGHT.but("zip(model.layers, cache)", "zip(model.layers, [cache[0]] * len(cache))"), CACHE,
+        mistake("the first layer's cache for all", RIGHT.but("zip(model.layers, cache)", "zip(model.layers, [cache[0]] * len(cache))"), CACHE,
               "All layers used the keys and values of layer 0. Each layer has its own."),
-        wrong("the last layer's cache for all", RIGHT.but(
+        mistake("the last layer's cache for all", RIGHT.but(
                   "return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], [grown[-1]] * len(grown)"), CACHE,
               "The cache that came back has one layer's keys and values for all layers. Each layer has its own."),
-        wrong("the first layer alone", RIGHT.but(GROWN, "grown.append((K, V, cross))\n        break"), CACHE,
+        mistake("the first layer alone", RIGHT.but(GROWN, "grown.append((K, V, cross))\n        break"), CACHE,
               "Only the first layer was run. The loop ends after the last one."),
-        wrong("x added to what is mixed", RIGHT.but(REST, "x = layer.rest(x, x + mixed, cross)"), CACHE,
+        mistake("x added to what is mixed", RIGHT.but(REST, "x = layer.rest(x, x + mixed, cross)"), CACHE,
               "x was added to the mixed values. layer.rest adds it by itself."),
-        wrong("rest called the other way round", RIGHT.but(REST, "x = layer.rest(mixed, x, cross)"), CACHE,
+        mistake("rest called the other way round", RIGHT.but(REST, "x = layer.rest(mixed, x, cross)"), CACHE,
               "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
-        wrong("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), CACHE,
+        mistake("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), CACHE,
               "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are turned, by transpose."),
-        wrong("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
+        mistake("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
                   "model.head(x)", "model.head(x_last)"), CACHE,
               "Each layer was given the embedding. A layer works on what the one before it has made."),
-        wrong("the rest of the layer left out", RIGHT.but(REST, "x = mixed"), CACHE,
+        mistake("the rest of the layer left out", RIGHT.but(REST, "x = mixed"), CACHE,
               "What follows attention in a layer was left out: the sum, the norms, the look at the source, feed-forward. `layer.rest` has it all."),
-        wrong("the head left out", RIGHT.but("model.head(x)[:, -1]", "x[:, -1]"), CACHE,
+        mistake("the head left out", RIGHT.but("model.head(x)[:, -1]", "x[:, -1]"), CACHE,
               "Vectors of width D came back. The model's head makes logits over the vocabulary of them."),
-        wrong("values for keys", RIGHT.but("[V, layer.value(x)]", "[V, layer.key(x)]"), CACHE,
+        mistake("values for keys", RIGHT.but("[V, layer.value(x)]", "[V, layer.key(x)]"), CACHE,
               "The new word's key was appended to the values. A key is matched, a value is mixed: each layer computes both."),
-        wrong("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
+        mistake("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
               "The new word asked with its key. What asks is the query."),
     ),
-    right=(
-        right("appended by cat", RIGHT),
-        right("the cache changed in place", """
+    correct=(
+        correct("appended by cat", RIGHT),
+        correct("the cache changed in place", """
             def decode_step(model, y, cache, t):
                 n = y.size(1)
                 h = model.embed(y, torch.arange(n) + t)
@@ -245,7 +245,7 @@ EXERCISE = Exercise(
                     h = layer.rest(h, a.masked_fill(blocked, -torch.inf).softmax(-1) @ v, cross)
                 return model.head(h[:, -1]), cache
         """),
-        right("a buffer filled in", """
+        correct("a buffer filled in", """
             def decode_step(model, y_t, cache, t):
                 B, c = y_t.shape
                 x = model.embed(y_t, torch.arange(t, t + c))
@@ -267,7 +267,7 @@ EXERCISE = Exercise(
                     new.append([buffer[0], buffer[1], cross])
                 return model.head(x)[:, -1], new
         """),
-        right("in front, with the mask turned", """
+        correct("in front, with the mask turned", """
             def decode_step(model, y_t, cache, t):
                 c = y_t.shape[1]
                 x = model.embed(y_t, torch.arange(t, t + c))
@@ -280,7 +280,7 @@ EXERCISE = Exercise(
                     grown.append((K, V, cross))
                 return model.head(x)[:, -1], grown
         """),
-        right("torch's attention", """
+        correct("torch's attention", """
             def decode_step(model, y_t, cache, t):
                 c = y_t.shape[1]
                 x = model.embed(y_t, torch.arange(t, t + c))
@@ -293,7 +293,7 @@ EXERCISE = Exercise(
                     grown.append((K, V, cross))
                 return model.head(x)[:, -1, :], tuple(grown)
         """),
-        right("word after word", """
+        correct("word after word", """
             def decode_step(model, y_t, cache, t):
                 for place in range(y_t.shape[1]):
                     x = model.embed(y_t[:, place:place + 1], torch.tensor([t + place]))

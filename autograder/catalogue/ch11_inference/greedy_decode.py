@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from autograder.catalogue.ch11_inference.models import Script
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, PAD, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 
 STEPS, GREEDY, STOP = sections("steps greedy stop")
@@ -104,113 +104,113 @@ MODE, STARTS = "model.train(training)", "out = torch.full((src.shape[0], 1), bos
 
 EXERCISE = Exercise(
     id="greedy-decode", number="11.1", difficulty=2, minutes=30, visible_points=2, hidden_points=6,
-    reference=greedy_decode, reads=whole_width, section=GREEDY, quotes=rows,
+    reference=greedy_decode, normalize=whole_width, section=GREEDY, quotes=rows,
     omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
     probes=(
         visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
         visible("one answer is longer than max_len", scripted, (1, 7, 2), 5),
-        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7, says="bos, eos, pad: ids, any three"),
-        hidden("one sentence of one word", scripted, (3,), 5, S=1, says=PROMISED),
-        hidden("one step only", scripted, (1, 3), 1, says="max_len: the most tokens after bos, at least 1"),
+        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7, announced_by="bos, eos, pad: ids, any three"),
+        hidden("one sentence of one word", scripted, (3,), 5, S=1, announced_by=PROMISED),
+        hidden("one step only", scripted, (1, 3), 1, announced_by="max_len: the most tokens after bos, at least 1"),
         hidden("the answer of every sentence is cut", scripted, (4, 6, 5), 3, bos=3, eos=0, pad=4,
-               says="A row without eos by then is cut there"),
-        hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True, says="An answer may be empty"),
-        hidden("a model in training mode", scripted, (4, 2, 3), 6, training=True, also=UNTOUCHED, says="It may come in training mode"),
+               announced_by="A row without eos by then is cut there"),
+        hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True, announced_by="An answer may be empty"),
+        hidden("a model in training mode", scripted, (4, 2, 3), 6, training=True, checks=UNTOUCHED, announced_by="It may come in training mode"),
         second_call(scripted, (2, 4, 1), 6),
     ),
-    wrong=(
-        wrong("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
+    mistakes=(
+        mistake("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
               """A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the model says there is no part of
               it."""),
-        wrong("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
+        mistake("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
               """The loop ends when every row has its eos, as it should, but until then the finished rows are written on. Each row remembers whether
               it is over, and gets pads from then on."""),
-        wrong("stops when any row ends", RIGHT.but("done.all()", "done.any()"), STOP,
+        mistake("stops when any row ends", RIGHT.but("done.all()", "done.any()"), STOP,
               "The first eos in any row ended the whole batch, so longer sentences were cut. Go on until *every* row has ended."),
-        wrong("stops when the first row ends", RIGHT.but("done.all()", "done[0]"), STOP,
+        mistake("stops when the first row ends", RIGHT.but("done.all()", "done[0]"), STOP,
               "The loop ended with row 0, and longer rows were cut. Every row has an end of its own."),
-        wrong("stops when the last row ends", RIGHT.but("done.all()", "done[-1]"), STOP,
+        mistake("stops when the last row ends", RIGHT.but("done.all()", "done[-1]"), STOP,
               "The loop ended with the last row, and longer rows were cut. Every row has an end of its own."),
-        wrong("done only in the step of eos", RIGHT.but(DONE, "done = chosen == eos"), STOP,
+        mistake("done only in the step of eos", RIGHT.but(DONE, "done = chosen == eos"), STOP,
               "A row paused for one step after its eos and then wrote on. `done` has to remember: once true, it stays true."),
-        wrong("eos is not kept", RIGHT.without(PADDED).without(DONE).after(CHOICE, f"""
+        mistake("eos is not kept", RIGHT.without(PADDED).without(DONE).after(CHOICE, f"""
             {DONE}
             {PADDED}
         """), STOP,
               "Where eos belongs stands a pad: the row was marked as done before its eos was written. The result keeps eos."),
-        wrong("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
+        mistake("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
               """The first word came again and again. What follows bos is said at position 0; what follows the last word, at the *last* position, and
               only if the model was shown all that is written so far."""),
-        wrong("one choice for all rows", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
+        mistake("one choice for all rows", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
               """All rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself, over the
               vocabulary, the last axis."""),
-        wrong("the first row's choice for all", RIGHT.but(CHOICE, "chosen = logits[0, -1].argmax().expand(len(src))"), GREEDY,
+        mistake("the first row's choice for all", RIGHT.but(CHOICE, "chosen = logits[0, -1].argmax().expand(len(src))"), GREEDY,
               "All rows got the words of row 0. Each source has its own answer."),
-        wrong("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
+        mistake("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
               """Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at once, and its place counted
               through all of them. Look at the last position alone."""),
-        wrong("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
+        mistake("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
               "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along the last axis."),
-        wrong("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"), GREEDY,
+        mistake("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"), GREEDY,
               "You wrote down how large the largest logit is, and not which token has it. The token's id is its *place*."),
-        wrong("the least likely token", RIGHT.but("argmax", "argmin"), GREEDY,
+        mistake("the least likely token", RIGHT.but("argmax", "argmin"), GREEDY,
               "The smallest logit was chosen, the least likely token."),
-        wrong("the second likeliest", RIGHT.but("argmax(dim=-1)", "topk(2, dim=-1).indices[:, 1]"), GREEDY,
+        mistake("the second likeliest", RIGHT.but("argmax(dim=-1)", "topk(2, dim=-1).indices[:, 1]"), GREEDY,
               "The second likeliest token was chosen. Greedy takes the first."),
-        wrong("only the last token shown", RIGHT.but("model(src, out)", "model(src, out[:, -1:])"), STEPS,
+        mistake("only the last token shown", RIGHT.but("model(src, out)", "model(src, out[:, -1:])"), STEPS,
               "The model was shown only the last token. It keeps no memory of the earlier ones: show it all that has been written so far."),
-        wrong("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
+        mistake("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
               "New words were put in front. A sentence grows at its end."),
-        wrong("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
+        mistake("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
               """The position before the last was asked, which says what follows the last word but one: the word that stands there already. What comes
               next is said at the *last* position."""),
-        wrong("pads shown as words", RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
+        mistake("pads shown as words", RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
               """The model was shown the pads that fill up your table, and the last position is one of them. Show it only what has been written so
               far."""),
-        wrong("bos after the end", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, bos)"), STOP,
+        mistake("bos after the end", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, bos)"), STOP,
               "Rows that have ended are filled up with bos. Pads belong there, or more eos."),
-        wrong("starts from eos", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), eos)"), STEPS,
+        mistake("starts from eos", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), eos)"), STEPS,
               "Your sentences begin with eos. The model was trained to begin after bos."),
-        wrong("starts from pad", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), pad)"), STEPS,
+        mistake("starts from pad", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), pad)"), STEPS,
               "Your sentences begin with a pad. The model was trained to begin after bos."),
-        wrong("bos cut off", RIGHT.but("return out", "return out[:, 1:]"), STEPS,
+        mistake("bos cut off", RIGHT.but("return out", "return out[:, 1:]"), STEPS,
               "bos is missing in front. The result begins with it, here as in training."),
-        wrong("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
+        mistake("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
               "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are arguments."),
-        wrong("bos written as 1", RIGHT.but("1), bos)", "1), 1)"), STEPS,
+        mistake("bos written as 1", RIGHT.but("1), bos)", "1), 1)"), STEPS,
               "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
-        wrong("eos written as 2", RIGHT.but("== eos", "== 2"), STOP,
+        mistake("eos written as 2", RIGHT.but("== eos", "== 2"), STOP,
               "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
-        wrong("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
+        mistake("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
               """The id 0 is written into your code where pad belongs. Other vocabularies have other ids: there, your finished rows went on with a
               word."""),
-        wrong("one token too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), STOP,
+        mistake("one token too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), STOP,
               "Rows are cut one token early. max_len counts the tokens *after* bos, so there are max_len steps."),
-        wrong("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
+        mistake("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
               "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
-        wrong("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
+        mistake("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
               """Your loop has no end but eos. A model may never say it: it was asked about more tokens than max_len allows, and stopped you. Count
               the steps."""),
-        wrong("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
+        mistake("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
               """Your loop never ends: the model was asked about more tokens than max_len allows, and stopped you. A loop ends when every row has its
               eos, or after max_len steps."""),
-        wrong("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
+        mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
               """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other words than it
               knows. Evaluation mode first."""),
-        wrong("left in evaluation mode", RIGHT.without(MODE), GREEDY,
+        mistake("left in evaluation mode", RIGHT.without(MODE), GREEDY,
               "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
-        wrong("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
+        mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
               "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
-        wrong("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
+        mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
               "A list came back. One tensor of ids is wanted, (B, at most max_len + 1); pads make the rows equally long."),
-        wrong("only the first sentence", RIGHT.but("model.eval()", "model.eval()\n    src = src[:1]"), STEPS,
+        mistake("only the first sentence", RIGHT.but("model.eval()", "model.eval()\n    src = src[:1]"), STEPS,
               "Only one row came back. Every source of the batch has an answer."),
     ),
-    right=(
-        right("a batch at a time", RIGHT),
-        right("no early end", RIGHT.without(STOPS).without("break")),
-        right("eos after eos", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, eos)")),
-        right("one sentence at a time", """
+    correct=(
+        correct("a batch at a time", RIGHT),
+        correct("no early end", RIGHT.without(STOPS).without("break")),
+        correct("eos after eos", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, eos)")),
+        correct("one sentence at a time", """
             def greedy_decode(model, src, max_len, bos, eos, pad):
                 mode = model.training
                 model.eval()
@@ -227,7 +227,7 @@ EXERCISE = Exercise(
                 width = max(len(ids) for ids in rows)
                 return torch.tensor([ids + [pad] * (width - len(ids)) for ids in rows])
         """),
-        right("a table filled in", """
+        correct("a table filled in", """
             def greedy_decode(model, src, max_len, bos, eos, pad):
                 was = model.training
                 model.eval()
@@ -246,7 +246,7 @@ EXERCISE = Exercise(
                 model.train(was)
                 return table
         """),
-        right("recursive, without pads of the source", """
+        correct("recursive, without pads of the source", """
             def greedy_decode(model, src, max_len, bos, eos, pad):
                 def grow(row, ids):
                     if len(ids) == max_len + 1 or (len(ids) > 1 and ids[-1] == eos):

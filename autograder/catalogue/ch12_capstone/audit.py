@@ -6,7 +6,7 @@ import torch
 
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, second_call, visible
 
 (DATA,) = sections("data")
@@ -187,151 +187,151 @@ EXERCISE = Exercise(
         visible("by hand: what training knows", KNOWN),
         visible("by hand: empty lines", EMPTY_LINES),
         visible("lines of 51 words", inputs, 5, 3, "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
-        hidden("sound data", inputs, 9, 4, says="dict of four whole numbers"),
-        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target", says="minus the number of different ones"),
-        hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", says="in lower case"),
-        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents forms", says="Unicode form NFC"),
-        hidden("pairs the other way round", inputs, 6, 3, "reversed leak-reversed", says="whichever side"),
+        hidden("sound data", inputs, 9, 4, announced_by="dict of four whole numbers"),
+        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target", announced_by="minus the number of different ones"),
+        hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", announced_by="in lower case"),
+        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents forms", announced_by="Unicode form NFC"),
+        hidden("pairs the other way round", inputs, 6, 3, "reversed leak-reversed", announced_by="whichever side"),
         hidden("a source that is known, a target that is known", inputs, 8, 3, "leak leak-source leak-target leak-twice",
-               says="whichever side"),
-        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation", says="of the split \"train\""),
-        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty", says="nothing but white space"),
+               announced_by="whichever side"),
+        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation", announced_by="of the split \"train\""),
+        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty", announced_by="nothing but white space"),
         hidden("empty pairs are counted as nothing else", inputs, 6, 3, "empty-leak empty-twice long-empty both-empty twice",
-               says="counted here and nowhere else"),
-        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak together", says="more than 50 words"),
+               announced_by="counted here and nowhere else"),
+        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak together", announced_by="more than 50 words"),
         hidden("other splits", inputs, 6, 3, "twice leak leak-source empty-target long-target", names=("dev", "held_out", "test 2016"),
-               says="any others"),
-        hidden("the splits in another order", test_first, says="in any order"),
-        hidden("one pair", one_pair, says="any others"),
-        hidden("nothing to train on", nothing, says="A split may be empty"),
+               announced_by="any others"),
+        hidden("the splits in another order", test_first, announced_by="in any order"),
+        hidden("one pair", one_pair, announced_by="any others"),
+        hidden("nothing to train on", nothing, announced_by="A split may be empty"),
         second_call(inputs, 6, 3, "twice case reversed leak leak-target empty-source long-target"),
     ),
-    wrong=(
-        wrong("capitals make another line", RIGHT.without(LOWER), DATA,
+    mistakes=(
+        mistake("capitals make another line", RIGHT.without(LOWER), DATA,
               """*She slept.* and *she slept.* count as two lines with you, so a sentence that was learned can stand in the test with
               a small letter. Compare in lower case.""", quotes=counted),
-        wrong("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
+        mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
               """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are one space, and
               none at the ends.""", quotes=counted),
-        wrong("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
+        mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
               "The ends are stripped, but two spaces inside a line still make it another one. A run of white space is one space.", quotes=counted),
-        wrong("two ways to write an accent", RIGHT.without(FORM), DATA,
+        mistake("two ways to write an accent", RIGHT.without(FORM), DATA,
               """One and the same letter with an accent can be one character or two, and looks alike. Your comparison takes them for
               different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
-        wrong("nothing is normalized", RIGHT.without(LOWER).without(FORM).but(SPACES, "return line"), DATA,
+        mistake("nothing is normalized", RIGHT.without(LOWER).without(FORM).but(SPACES, "return line"), DATA,
               """Lines are compared as they stand there, so capitals, spaces and accents hide what is the same. Normalize both sides of
               every comparison.""", quotes=counted),
-        wrong("another form of Unicode", RIGHT.but('"NFC"', '"NFKC"'), DATA,
+        mistake("another form of Unicode", RIGHT.but('"NFC"', '"NFKC"'), DATA,
               "Form NFKC makes more alike than NFC: a raised 2 becomes a 2, and two lines that differ become one."),
-        wrong("casefold", RIGHT.but("line.lower()", "line.casefold()"), DATA,
+        mistake("casefold", RIGHT.but("line.lower()", "line.casefold()"), DATA,
               "casefold goes further than lower case: it makes ss of \u00df, and two lines that differ become one."),
-        wrong("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'), DATA,
+        mistake("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'), DATA,
               """Without its accents one word becomes another, and other scripts vanish. Form NFC keeps them and only writes them one
               way.""", quotes=counted),
-        wrong("tokens counted", RIGHT.but(DISTINCT, "words = [word for pair in train for line in pair for word in line.split()]").but(
+        mistake("tokens counted", RIGHT.but(DISTINCT, "words = [word for pair in train for line in pair for word in line.split()]").but(
                   DUPLICATES, "duplicates = len(words) - len(set(words))"), DATA,
               "You counted *words* that occur again, and every text is full of those. A duplicate is a pair of lines.", quotes=counted),
-        wrong("lines counted", RIGHT.but(DISTINCT, "lines = [line for pair in train for line in pair]").but(
+        mistake("lines counted", RIGHT.but(DISTINCT, "lines = [line for pair in train for line in pair]").but(
                   DUPLICATES, "duplicates = len(lines) - len(set(lines))"), DATA,
               """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair* that stands there
               again.""", quotes=counted),
-        wrong("sources counted", RIGHT.but(DISTINCT, "distinct = {a for a, b in train}"), DATA,
+        mistake("sources counted", RIGHT.but(DISTINCT, "distinct = {a for a, b in train}"), DATA,
               """You counted sources that occur again. One line may have two translations; a duplicate has both lines in common with
               another pair.""", quotes=counted),
-        wrong("every copy counted", RIGHT.but(DUPLICATES, """
+        mistake("every copy counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in order)"""), DATA,
               "The first of several equal pairs was counted too. It may stay: duplicates are the pairs minus the different ones.", quotes=counted),
-        wrong("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
+        mistake("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in distinct)"""), DATA,
               "A pair that stands there three times counts once with you, although two of the three are too many.", quotes=counted),
-        wrong("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
+        mistake("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
               """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that was collected
               in both directions holds everything twice: forget which side a line stands on.""", quotes=counted),
-        wrong("duplicates of all splits", RIGHT.but(DISTINCT, """
+        mistake("duplicates of all splits", RIGHT.but(DISTINCT, """
                   whole = [(normal(a), normal(b)) for a, b in pairs]
                   distinct = {tuple(sorted(pair)) for pair in whole}""").but("len(train) -", "len(whole) -"), DATA,
               """Pairs of validation and test were counted as duplicates too. Duplicates are those of training; what is known from
               training is the overlap.""", quotes=counted),
-        wrong("overlap of whole pairs", RIGHT.but(OVERLAP, """
+        mistake("overlap of whole pairs", RIGHT.but(OVERLAP, """
                   both = {tuple(sorted(pair)) for pair in train}
                   overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
               """Only pairs of which training knows both lines were counted. A test sentence whose source was learned with another
               translation is no unseen sentence either: one known line suffices.""", quotes=counted),
-        wrong("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
+        mistake("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
               "You asked that both lines be known from training. One of them suffices.", quotes=counted),
-        wrong("known on its own side only", RIGHT.but(OVERLAP, """
+        mistake("known on its own side only", RIGHT.but(OVERLAP, """
                   sources, targets = {a for a, b in train}, {b for a, b in train}
                   overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
               """A test source was looked for among the sources of training only. In a corpus of both directions it may stand among the
               targets: look on either side.""", quotes=counted),
-        wrong("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"), DATA,
+        mistake("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"), DATA,
               "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
-        wrong("different pairs of the overlap", RIGHT.but(OVERLAP, """
+        mistake("different pairs of the overlap", RIGHT.but(OVERLAP, """
                   overlap = len({(normal(a), normal(b)) for a, b in others if normal(a) in known or normal(b) in known})"""), DATA,
               "A pair that stands in the test twice is counted once. Each of its lines is scored, so each counts.", quotes=counted),
-        wrong("known lines counted", RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"), DATA,
+        mistake("known lines counted", RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"), DATA,
               "A pair of which both lines are known counted twice. Pairs are counted, not lines.", quotes=counted),
-        wrong("training's lines without their form", RIGHT.but("for pair in train for line in pair}", 'for pair in splits["train"] for line in pair}'), DATA,
+        mistake("training's lines without their form", RIGHT.but("for pair in train for line in pair}", 'for pair in splits["train"] for line in pair}'), DATA,
               "The lines of the test were normalized and those of training were not. Both sides of a comparison need the same form.", quotes=counted),
-        wrong("how many different ones", RIGHT.but(DUPLICATES, "duplicates = len(distinct)"), DATA,
+        mistake("how many different ones", RIGHT.but(DUPLICATES, "duplicates = len(distinct)"), DATA,
               "The number of different pairs came back as that of the duplicates. It is what there is beside them.", quotes=counted),
-        wrong("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
+        mistake("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
               'The split that comes first was taken for training. It is the one called "train", wherever it stands.'),
-        wrong("test lines searched without their form", RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
+        mistake("test lines searched without their form", RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
               """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both sides of a
               comparison need the same form.""", quotes=counted),
-        wrong("the test alone", RIGHT.but(OTHERS, 'if name == "test" for pair in split'), DATA,
+        mistake("the test alone", RIGHT.but(OTHERS, 'if name == "test" for pair in split'), DATA,
               """Only the split called "test" was compared. What chooses a model must be unseen as well: every split but "train"
               counts.""", quotes=counted),
-        wrong("every split against those before", RIGHT.but(OVERLAP, """
+        mistake("every split against those before", RIGHT.but(OVERLAP, """
                   overlap = 0
                   for a, b in others:
                       overlap += normal(a) in known or normal(b) in known
                       known |= {normal(a), normal(b)}"""), DATA,
               "A test pair that stands in validation was counted. Overlap is what is known from *training*.", quotes=counted),
-        wrong("share instead of number", RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
+        mistake("share instead of number", RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
               "A share was returned, or a float. These are counts: whole numbers of pairs."),
-        wrong("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"), DATA,
+        mistake("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"), DATA,
               "Only pairs with two empty lines were counted. One empty line leaves nothing to learn from: a pair is empty if either is.", quotes=counted),
-        wrong("empty lines counted", RIGHT.but("sum(is_empty(pair) for pair in pairs)", "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
+        mistake("empty lines counted", RIGHT.but("sum(is_empty(pair) for pair in pairs)", "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
               "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
-        wrong("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
+        mistake("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
               "Only the sources were looked at. A pair whose target is empty teaches a model to say nothing.", quotes=counted),
-        wrong("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
+        mistake("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
               "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.", quotes=counted),
-        wrong("empty in training only", RIGHT.but("empty = sum(is_empty(pair) for pair in pairs)", 'empty = sum(is_empty(pair) for pair in splits["train"])'), DATA,
+        mistake("empty in training only", RIGHT.but("empty = sum(is_empty(pair) for pair in pairs)", 'empty = sum(is_empty(pair) for pair in splits["train"])'), DATA,
               "Empty pairs of validation and test were not counted. A score over them says nothing.", quotes=counted),
-        wrong("empty pairs counted again", RIGHT.but('splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
+        mistake("empty pairs counted again", RIGHT.but('splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
                   "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
               """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are counted as empty
               and nowhere else.""", quotes=counted),
-        wrong("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"), DATA,
+        mistake("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"), DATA,
               "A pair with one empty and one long line was counted as too long as well. Empty pairs are counted as empty and nowhere else."),
-        wrong("fifty is too many", RIGHT.but("> 50", ">= 50"), DATA,
+        mistake("fifty is too many", RIGHT.but("> 50", ">= 50"), DATA,
               "A line of exactly 50 words was counted. Too long is *more than* 50.", quotes=counted),
-        wrong("letters counted", RIGHT.but("len(line.split()) >", "len(line) >"), DATA,
+        mistake("letters counted", RIGHT.but("len(line.split()) >", "len(line) >"), DATA,
               "You counted letters. The limit is 50 *words*: what white space separates.", quotes=counted),
-        wrong("spaces counted", RIGHT.but("len(line.split()) >", 'len(line.split(" ")) >'), DATA,
+        mistake("spaces counted", RIGHT.but("len(line.split()) >", 'len(line.split(" ")) >'), DATA,
               "Where two spaces follow each other you counted an empty word between them, so a line looks longer than it is."),
-        wrong("words of both lines together", RIGHT.but(LONG, "sum(len(line.split()) for line in pair) > 50"), DATA,
+        mistake("words of both lines together", RIGHT.but(LONG, "sum(len(line.split()) for line in pair) > 50"), DATA,
               "The words of both lines were added up. A pair is too long if *one* line has more than 50.", quotes=counted),
-        wrong("long sources only", RIGHT.but(LONG, "len(pair[0].split()) > 50"), DATA,
+        mistake("long sources only", RIGHT.but(LONG, "len(pair[0].split()) > 50"), DATA,
               "Only the sources were measured. A target of more than 50 words makes a pair too long as well.", quotes=counted),
-        wrong("too long if both are", RIGHT.but("any(len", "all(len"), DATA,
+        mistake("too long if both are", RIGHT.but("any(len", "all(len"), DATA,
               "Only pairs with two long lines were counted. One line of more than 50 words is enough.", quotes=counted),
-        wrong("long lines counted", RIGHT.but("sum(is_long(pair) for pair in pairs)", "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
+        mistake("long lines counted", RIGHT.but("sum(is_long(pair) for pair in pairs)", "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
               "A pair with two long lines was counted twice. Pairs are counted, not lines."),
-        wrong("too long in training only", RIGHT.but("sum(is_long(pair) for pair in pairs)",
+        mistake("too long in training only", RIGHT.but("sum(is_long(pair) for pair in pairs)",
                   'sum(is_long(pair) for pair in splits["train"] if not is_empty(pair))'), DATA,
               "Long pairs of validation and test were not counted. The limit holds for every split."),
-        wrong("long pairs left out", RIGHT.but("if not is_empty((a, b))]", "if not is_empty((a, b)) and not is_long((a, b))]"), DATA,
+        mistake("long pairs left out", RIGHT.but("if not is_empty((a, b))]", "if not is_empty((a, b)) and not is_long((a, b))]"), DATA,
               "Pairs that are too long were left out of the other counts. They are there: a long sentence in the test that was learned is overlap too."),
     ),
-    right=(
-        right("sets", RIGHT),
-        right("one pass", """
+    correct=(
+        correct("sets", RIGHT),
+        correct("one pass", """
             import unicodedata
             from collections import Counter
 
@@ -360,7 +360,7 @@ EXERCISE = Exercise(
                                 found["overlap"] += int(a in lines or b in lines)
                 return dict(found)
         """),
-        right("regular expressions", """
+        correct("regular expressions", """
             import re
             import unicodedata
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, visible
 
@@ -133,117 +133,117 @@ EXERCISE = Exercise(
         visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
         visible("six states, the last three", inputs, 6, 3),
         visible("a name that one of them lacks", misfit, "lacks"),
-        hidden("seven states, the last five", inputs, 7, 5, 3, says="the mean of the last k"),
-        hidden("the newest alone", inputs, 4, 1, 6, says="k: how many, from 1 to len(states)"),
-        hidden("one state, of one number each", inputs, 1, 1, 1, says="k: how many, from 1 to len(states)"),
-        hidden("all of them", inputs, 3, 3, says="k: how many, from 1 to len(states)"),
-        hidden("the same state three times", twice_the_same, says="the mean of the last k"),
-        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, also=UNTOUCHED, says="computed in float64"),
-        hidden("float16, up to 55,000", half, 5, 4, rtol=2e-3, says="computed in float64"),
+        hidden("seven states, the last five", inputs, 7, 5, 3, announced_by="the mean of the last k"),
+        hidden("the newest alone", inputs, 4, 1, 6, announced_by="k: how many, from 1 to len(states)"),
+        hidden("one state, of one number each", inputs, 1, 1, 1, announced_by="k: how many, from 1 to len(states)"),
+        hidden("all of them", inputs, 3, 3, announced_by="k: how many, from 1 to len(states)"),
+        hidden("the same state three times", twice_the_same, announced_by="the mean of the last k"),
+        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, checks=UNTOUCHED, announced_by="computed in float64"),
+        hidden("float16, up to 55,000", half, 5, 4, rtol=2e-3, announced_by="computed in float64"),
         second_call(inputs, 4, 3),
-        hidden("a name too many", misfit, "more", says="names or shapes that differ"),
-        hidden("a name too many in the newest", misfit, "newest has more", says="names or shapes that differ"),
-        hidden("a shape that would broadcast", misfit, "row", says="names or shapes that differ"),
-        hidden("another model before the last three", misfit, "older", says="differ among the last k states"),
-        hidden("another vocabulary", misfit, "vocabulary", says="names or shapes that differ"),
-        hidden("the last 0", inputs, 3, 0, says="Any other k"),
-        hidden("more than there are", inputs, 3, 4, says="Any other k"),
+        hidden("a name too many", misfit, "more", announced_by="names or shapes that differ"),
+        hidden("a name too many in the newest", misfit, "newest has more", announced_by="names or shapes that differ"),
+        hidden("a shape that would broadcast", misfit, "row", announced_by="names or shapes that differ"),
+        hidden("another model before the last three", misfit, "older", announced_by="differ among the last k states"),
+        hidden("another vocabulary", misfit, "vocabulary", announced_by="names or shapes that differ"),
+        hidden("the last 0", inputs, 3, 0, announced_by="Any other k"),
+        hidden("more than there are", inputs, 3, 4, announced_by="Any other k"),
     ),
-    wrong=(
-        wrong("counters averaged", RIGHT.but("if tensor.is_floating_point():", "if True:"), AVERAGE,
+    mistakes=(
+        mistake("counters averaged", RIGHT.but("if tensor.is_floating_point():", "if True:"), AVERAGE,
               """The counter of steps was averaged as well, and cut to a whole number again: a model that has taken 150 steps never
               was. What counts or says yes or no comes from the newest state.""", quotes=first_number),
-        wrong("counters averaged into fractions", RIGHT.but("if tensor.is_floating_point():", "if True:").but(
+        mistake("counters averaged into fractions", RIGHT.but("if tensor.is_floating_point():", "if True:").but(
                   "(total / k).to(tensor.dtype)", "(total / k).to(tensor.dtype if tensor.is_floating_point() else torch.float32)"), AVERAGE,
               """Whole numbers and truth values were averaged and came back as fractions, which a model cannot load as what they
               are. They come from the newest state, unchanged.""", quotes=first_number),
-        wrong("counters from the oldest", RIGHT.but(KEPT, "mean[name] = last[0][name].clone()"), AVERAGE,
+        mistake("counters from the oldest", RIGHT.but(KEPT, "mean[name] = last[0][name].clone()"), AVERAGE,
               "The counters come from the oldest of the k states; it is the newest whose steps have all been taken.", quotes=first_number),
-        wrong("counters left out", RIGHT.but(KEPT, "continue"), AVERAGE,
+        mistake("counters left out", RIGHT.but(KEPT, "continue"), AVERAGE,
               """What is no fraction was left out, so loading the result stops with missing names. It comes from the newest
               state."""),
-        wrong("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"), AVERAGE,
+        mistake("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"), AVERAGE,
               "All states went into the mean, the early ones too, when the model still knew little. Only the last k count.", quotes=first_number),
-        wrong("the sum of all divided by k", RIGHT.but(LAST, "last = list(states)"), AVERAGE,
+        mistake("the sum of all divided by k", RIGHT.but(LAST, "last = list(states)"), AVERAGE,
               "All states were added up, and their sum divided by k. Only the last k go into the sum.", quotes=first_number),
-        wrong("divided by the number of all", RIGHT.but("total / k", "total / len(states)"), AVERAGE,
+        mistake("divided by the number of all", RIGHT.but("total / k", "total / len(states)"), AVERAGE,
               "The sum of the last k states was divided by the number of all states, so every weight is too small.", quotes=first_number),
-        wrong("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
+        mistake("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
               "The first k states were taken. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
-        wrong("the first k, counters of the newest", RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
+        mistake("the first k, counters of the newest", RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
               "The weights come from the first k states. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
-        wrong("the newest left out", RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
+        mistake("the newest left out", RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
                   "newest = last[-1]", "newest = states[-1]"), AVERAGE,
               """The window ends one too early: the newest state, which is the best of all, is not in your mean. A slice that ends
               at -1 leaves out the last.""", quotes=first_number),
-        wrong("one too few", RIGHT.but(LAST, "last = states[len(states) - k + 1 :] or states[-1:]").but("total / k", "total / len(last)"), AVERAGE,
+        mistake("one too few", RIGHT.but(LAST, "last = states[len(states) - k + 1 :] or states[-1:]").but("total / k", "total / len(last)"), AVERAGE,
               "Only k - 1 states went into your mean: the window begins one too late.", quotes=first_number),
-        wrong("one too many", RIGHT.but(LAST, "last = states[max(len(states) - k - 1, 0) :]").but("total / k", "total / len(last)"), AVERAGE,
+        mistake("one too many", RIGHT.but(LAST, "last = states[max(len(states) - k - 1, 0) :]").but("total / k", "total / len(last)"), AVERAGE,
               "k + 1 states went into your mean, where there are so many: the window begins one too early.", quotes=first_number),
-        wrong("the newest alone", RIGHT.but("(total / k).to(tensor.dtype)", "tensor.clone()"), AVERAGE,
+        mistake("the newest alone", RIGHT.but("(total / k).to(tensor.dtype)", "tensor.clone()"), AVERAGE,
               "These are the newest weights, not averaged with anything.", quotes=first_number),
-        wrong("the sum", RIGHT.but("total / k", "total"), AVERAGE,
+        mistake("the sum", RIGHT.but("total / k", "total"), AVERAGE,
               "The last k states were added up and not divided by k.", quotes=first_number),
-        wrong("halved again and again", RIGHT.but(TOTAL, """
+        mistake("halved again and again", RIGHT.but(TOTAL, """
                   total = last[0][name].double()
                   for state in last[1:]:
                       total = (total + state[name].double()) / 2""").but("total / k", "total"), AVERAGE,
               """Each state was averaged with the mean so far, two at a time. Then the newest counts half, the one before a quarter,
               and so on. In the mean of k each counts the same.""", quotes=first_number),
-        wrong("the median", RIGHT.but(TOTAL, "total = torch.stack([state[name].double() for state in last]).median(0).values").but(
+        mistake("the median", RIGHT.but(TOTAL, "total = torch.stack([state[name].double() for state in last]).median(0).values").but(
                   "total / k", "total"), AVERAGE,
               "This is the median of the last k, not their mean.", quotes=first_number),
-        wrong("written into the oldest", RIGHT.but(TOTAL, """
+        mistake("written into the oldest", RIGHT.but(TOTAL, """
                   total = last[0][name]
                   for state in last[1:]:
                       total += state[name]"""), AVERAGE,
               """The sum was written into one of the states, which are the caller's: += changes a tensor in place. Called again, it
               averages what it has changed itself. Begin with a new tensor."""),
-        wrong("written into the newest", RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
+        mistake("written into the newest", RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
               """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice changes is
               the model's own weight. Make a new tensor."""),
-        wrong("always float32", RIGHT.but("(total / k).to(tensor.dtype)", "(total / k).float()"), AVERAGE,
+        mistake("always float32", RIGHT.but("(total / k).to(tensor.dtype)", "(total / k).float()"), AVERAGE,
               "Another dtype came back than went in, float32 for every weight. The mean has the dtype of its entry."),
-        wrong("always float64", RIGHT.but("(total / k).to(tensor.dtype)", "total / k"), AVERAGE,
+        mistake("always float64", RIGHT.but("(total / k).to(tensor.dtype)", "total / k"), AVERAGE,
               "The mean came back as float64. It is computed so, and returned in the dtype that the entry has."),
-        wrong("summed in its own dtype", RIGHT.but("state[name].double()", "state[name]"), AVERAGE,
+        mistake("summed in its own dtype", RIGHT.but("state[name].double()", "state[name]"), AVERAGE,
               """Your sum is computed in the dtype of the weights. In float16 it ends at 65,504, and in float32 it loses digits. Sum
               in float64 and turn the mean back."""),
-        wrong("summed in float32", RIGHT.but("state[name].double()", "state[name].float()"), AVERAGE,
+        mistake("summed in float32", RIGHT.but("state[name].double()", "state[name].float()"), AVERAGE,
               """float64 weights were summed as float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
               there. Sum in float64."""),
-        wrong("names in common", OTHER_NAMES.but("for name, tensor in newest.items():", """
+        mistake("names in common", OTHER_NAMES.but("for name, tensor in newest.items():", """
                   for name, tensor in newest.items():
                       if any(name not in state for state in last):
                           continue"""), AVERAGE,
               """States of different models were averaged, over the names that they have in common. Half a model is none: names that
               differ raise ValueError."""),
-        wrong("names of the newest trusted", RIGHT.but(NAMES, "if not newest.keys() <= state.keys():"), AVERAGE,
+        mistake("names of the newest trusted", RIGHT.but(NAMES, "if not newest.keys() <= state.keys():"), AVERAGE,
               """A state with a name that the newest does not have went by unnoticed: look at the difference in both directions. Names
               that differ raise ValueError."""),
-        wrong("names not compared", RIGHT.but(NAMES, "if False:"), AVERAGE,
+        mistake("names not compared", RIGHT.but(NAMES, "if False:"), AVERAGE,
               """For a name that one state lacks your code stops with KeyError, by accident and without a word on what is wrong.
               Names that differ raise ValueError, before anything is averaged."""),
-        wrong("shapes not compared", RIGHT.but(SHAPES, "if False:"), AVERAGE,
+        mistake("shapes not compared", RIGHT.but(SHAPES, "if False:"), AVERAGE,
               """Shapes that differ were added up: one row was broadcast over all, and the result looks whole. Or torch stopped with
               an error of its own. Compare the shapes, and raise ValueError."""),
-        wrong("every state compared", RIGHT.but("for state in last:", "for state in states:"), AVERAGE,
+        mistake("every state compared", RIGHT.but("for state in last:", "for state in states:"), AVERAGE,
               """A state before the last k was refused. Only the last k go into the mean, so only they have to be of one model."""),
-        wrong("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""", "assert False").but(
+        mistake("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""", "assert False").but(
                   """raise ValueError("states: expected the same shapes in each")""", "assert False"), AVERAGE,
               "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
-        wrong("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"), AVERAGE,
+        mistake("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"), AVERAGE,
               """k = 0 and a k beyond the list gave a result: a slice never complains, and the last 0 of a list, written as a slice
               from -0, is the whole list. Both raise ValueError."""),
-        wrong("k beyond the list", RIGHT.but("if k > len(states):", "if False:"), AVERAGE,
+        mistake("k beyond the list", RIGHT.but("if k > len(states):", "if False:"), AVERAGE,
               """The last 4 of 3 states gave a result: a slice never complains, and the sum of 3 was divided by 4. A k beyond the list
               raises ValueError."""),
-        wrong("k of 0", RIGHT.but("if k < 1:", "if False:"), AVERAGE,
+        mistake("k of 0", RIGHT.but("if k < 1:", "if False:"), AVERAGE,
               "The last 0 states have no mean. Written as a slice from -0 they are even the whole list. k below 1 raises ValueError."),
     ),
-    right=(
-        right("sum in double", RIGHT),
-        right("stacked", """
+    correct=(
+        correct("sum in double", RIGHT),
+        correct("stacked", """
             def average_checkpoints(states, k):
                 if k < 1 or k > len(states):
                     raise ValueError(f"k: expected 1 to {len(states)}, got {k}")
@@ -260,7 +260,7 @@ EXERCISE = Exercise(
                         out[n] = ts[-1]
                 return out
         """),
-        right("a running mean", """
+        correct("a running mean", """
             from collections import OrderedDict
 
             def average_checkpoints(states, k):
@@ -278,7 +278,7 @@ EXERCISE = Exercise(
                             mean[n] += (t.double() - mean[n]) / count
                 return OrderedDict((n, t.to(newest[n].dtype)) for n, t in mean.items())
         """),
-        right("shares of each", """
+        correct("shares of each", """
             import copy
 
             class Different(ValueError):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, normal, visible
 
 LOOK, CONTROL = sections("look control")
@@ -136,117 +136,117 @@ EXERCISE = Exercise(
         visible("a weaker claim", by_hand(0.1, 0.02, 0.35, 0.0)),
         visible("the same, the controls in another order", by_hand(0.1, 0.35, 0.02, 0.0)),
         visible("every control costs more", by_hand(0.1, 0.35, 0.2)),
-        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1), heads=2, pad=7, says="pad: the id of the padding"),
-        hidden("one sentence", inputs, [(5, 6)], says="one dict for each sentence"),
-        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2), heads=1, says="(layers, heads, query, key)"),
-        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4), says="the words that ask are the rows"),
-        hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, also=UNTOUCHED, says=PROMISED),
-        hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03, says="as many as in `heads`"),
-        hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1), says="larger than the drop of every control"),
-        hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75, says="larger than the drop of every control"),
-        hidden("heads that nobody misses", tested, 3, 1, -0.125, (-0.25, -0.125, -0.5), whole=0.5, says="A drop may be negative"),
-        hidden("heads that are in the way, and others more", tested, 2, 1, -0.125, (-0.25, -0.5), whole=0.5, says="A drop may be negative"),
-        hidden("a control that is in the way", tested, 2, 1, 0.125, (-0.25, 0.0), whole=0.5, says="A drop may be negative"),
-        hidden("one control", tested, 1, 3, 0.1, (0.4,), says="one list of heads for each control"),
+        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1), heads=2, pad=7, announced_by="pad: the id of the padding"),
+        hidden("one sentence", inputs, [(5, 6)], announced_by="one dict for each sentence"),
+        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2), heads=1, announced_by="(layers, heads, query, key)"),
+        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4), announced_by="the words that ask are the rows"),
+        hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
+        hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03, announced_by="as many as in `heads`"),
+        hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1), announced_by="larger than the drop of every control"),
+        hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75, announced_by="larger than the drop of every control"),
+        hidden("heads that nobody misses", tested, 3, 1, -0.125, (-0.25, -0.125, -0.5), whole=0.5, announced_by="A drop may be negative"),
+        hidden("heads that are in the way, and others more", tested, 2, 1, -0.125, (-0.25, -0.5), whole=0.5, announced_by="A drop may be negative"),
+        hidden("a control that is in the way", tested, 2, 1, 0.125, (-0.25, 0.0), whole=0.5, announced_by="A drop may be negative"),
+        hidden("one control", tested, 1, 3, 0.1, (0.4,), announced_by="one list of heads for each control"),
     ),
-    wrong=(
-        wrong("rows and columns exchanged", each(".transpose(-2, -1)"), LOOK,
+    mistakes=(
+        mistake("rows and columns exchanged", each(".transpose(-2, -1)"), LOOK,
               """Rows and columns are exchanged: the words that ask are the rows, the words that are looked at the columns. In the
               encoder nothing shows it but the sums: each *row* sums to 1."""),
-        wrong("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
+        mistake("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
               """The heads were averaged. One that looks left and one that looks right become a blur that neither shows: keep each by
               itself."""),
-        wrong("heads averaged away", each(".mean(1)"), LOOK,
+        mistake("heads averaged away", each(".mean(1)"), LOOK,
               """The axis of heads is gone: they were averaged. One that looks left and one that looks right become a blur that neither
               shows. Keep each by itself."""),
-        wrong("layers in a list", RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, cross))})"), LOOK,
+        mistake("layers in a list", RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, cross))})"), LOOK,
               "A list of layers came back. One tensor of four axes is asked for: stack them."),
-        wrong("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
+        mistake("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
               "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
-        wrong("heads before layers", each(".transpose(0, 1)"), LOOK,
+        mistake("heads before layers", each(".transpose(0, 1)"), LOOK,
               "The first axis is the head and the second the layer with you. Asked for is (layers, heads, query, key)."),
-        wrong("the last layer alone", each("[-1:]"), LOOK, "Only the last layer came back. All of them are asked for, the first first."),
-        wrong("layers from the last", each(".flip(0)"), LOOK, "The layers came back in reverse: the first layer is the one that reads the words."),
-        wrong("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
+        mistake("the last layer alone", each("[-1:]"), LOOK, "Only the last layer came back. All of them are asked for, the first first."),
+        mistake("layers from the last", each(".flip(0)"), LOOK, "The layers came back in reverse: the first layer is the one that reads the words."),
+        mistake("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
               """Pads are among your rows and columns. What a pad looks at means nothing, and nobody may look at one: cut each sentence
               to its own words."""),
-        wrong("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
+        mistake("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
               "The rows of pads were left in: the target was not cut to its own words."),
-        wrong("pads among all queries", RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]", "[..., :s]"), LOOK,
+        mistake("pads among all queries", RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]", "[..., :s]"), LOOK,
               "The columns of pads were cut, and their rows were not: a pad asks nothing either. Cut the queries as well as the keys."),
-        wrong("pads among all keys", RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]", "[:, :, :t]"), LOOK,
+        mistake("pads among all keys", RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]", "[:, :, :t]"), LOOK,
               "The rows of pads were cut, and their columns were not: nobody may look at a pad. Cut the keys as well as the queries."),
-        wrong("pads among the keys", RIGHT.but(S, "s = source.shape[1]"), LOOK,
+        mistake("pads among the keys", RIGHT.but(S, "s = source.shape[1]"), LOOK,
               "The columns of pads were left in: the source was not cut to its own words."),
-        wrong("all cut to the shortest", RIGHT.but(S, "s = int((source != pad).sum(1).min())").but(T, "t = int((target != pad).sum(1).min())"), LOOK,
+        mistake("all cut to the shortest", RIGHT.but(S, "s = int((source != pad).sum(1).min())").but(T, "t = int((target != pad).sum(1).min())"), LOOK,
               "Every sentence was cut to the length of the shortest. Each has its own."),
-        wrong("softmax once more", each(".softmax(-1)"), LOOK,
+        mistake("softmax once more", each(".softmax(-1)"), LOOK,
               """A softmax was applied to what had been through one: the rows still sum to 1, but everything is nearly equal. These are
               weights already."""),
-        wrong("brightened", each(" / cross.amax()"), LOOK,
+        mistake("brightened", each(" / cross.amax()"), LOOK,
               """Your numbers were divided by the largest, as for a picture. Then rows no longer sum to 1, and two heads cannot be
               compared. A picture may scale its colors, not its data."""),
-        wrong("cross the other way", RIGHT.but("[:, :, :t, :s]", "[:, :, :s, :t]"), LOOK,
+        mistake("cross the other way", RIGHT.but("[:, :, :t, :s]", "[:, :, :s, :t]"), LOOK,
               "In cross-attention the *target's* words ask and the *source's* are looked at: rows have the target's length."),
-        wrong("cross exchanged", RIGHT.but('"cross": cross}', '"cross": cross.transpose(-2, -1)}'), LOOK,
+        mistake("cross exchanged", RIGHT.but('"cross": cross}', '"cross": cross.transpose(-2, -1)}'), LOOK,
               "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
-        wrong("kinds exchanged", RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
+        mistake("kinds exchanged", RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
               "The weights of the encoder stand under the decoder's name."),
-        wrong("the first sentence for all", RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
+        mistake("the first sentence for all", RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
                   CROSS, CROSS.replace("row", "0")), LOOK, "Every entry shows the first sentence of the batch."),
-        wrong("pads taken for 0", RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
+        mistake("pads taken for 0", RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
               "0 was taken for the padding. Its id is given: another model has another."),
-        wrong("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
+        mistake("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
               """You called every claim true whose heads are missed at all. Any head may be missed: the claim says *these* matter, so
               without others, as many, less must be lost. That is what a control is for.""", quotes=numbers),
-        wrong("the mean of the controls", RIGHT.but(HOLDS, "holds = drop > sum(control) / len(control)"), CONTROL,
+        mistake("the mean of the controls", RIGHT.but(HOLDS, "holds = drop > sum(control) / len(control)"), CONTROL,
               """The claimed heads were compared with the mean of the controls. One group that is missed more than they are suffices to
               refute the claim.""", quotes=numbers),
-        wrong("the first control alone", RIGHT.but(HOLDS, "holds = drop > control[0]"), CONTROL,
+        mistake("the first control alone", RIGHT.but(HOLDS, "holds = drop > control[0]"), CONTROL,
               "Only the first control was compared with. Every one of them must cost less.", quotes=numbers),
-        wrong("better than one of them", RIGHT.but(HOLDS, "holds = drop > min(control)"), CONTROL,
+        mistake("better than one of them", RIGHT.but(HOLDS, "holds = drop > min(control)"), CONTROL,
               "The claimed heads were compared with the control that costs least. Every control must cost less than they do.", quotes=numbers),
-        wrong("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
+        mistake("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
               "A claim held whose control costs exactly as much. Then others matter as much: larger is asked for.", quotes=numbers),
-        wrong("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
+        mistake("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
               "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, whatever their sign."),
-        wrong("compared by size", RIGHT.but(HOLDS, "holds = abs(drop) > max(map(abs, control))"), CONTROL,
+        mistake("compared by size", RIGHT.but(HOLDS, "holds = abs(drop) > max(map(abs, control))"), CONTROL,
               "The drops were compared without their sign. A negative drop is smaller than none: nothing is lost there."),
-        wrong("only the claim's sign turned", RIGHT.but(DROP, "drop = score(heads) - whole"), CONTROL,
+        mistake("only the claim's sign turned", RIGHT.but(DROP, "drop = score(heads) - whole"), CONTROL,
               "The drop of your claim has the other sign: it is the whole model's score minus what is left.", quotes=numbers),
-        wrong("the controls' scores", RIGHT.but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
+        mistake("the controls' scores", RIGHT.but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
               "For the controls the scores that are left came back. A drop is the whole model's score minus that.", quotes=numbers),
-        wrong("scores instead of drops", RIGHT.but(DROP, "drop = score(heads)").but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
+        mistake("scores instead of drops", RIGHT.but(DROP, "drop = score(heads)").but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
               "These are the scores that are left, not what was lost. A drop is the whole model's score minus that.", quotes=numbers),
-        wrong("drops the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS, "control = [score(others) - whole for others in controls]"), CONTROL,
+        mistake("drops the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS, "control = [score(others) - whole for others in controls]"), CONTROL,
               "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
-        wrong("drops and claim the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(
+        mistake("drops and claim the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(
                   CONTROLS, "control = [score(others) - whole for others in controls]").but(HOLDS, "holds = drop < min(control)"), CONTROL,
               "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
-        wrong("drops as sizes", RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS, "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
+        mistake("drops as sizes", RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS, "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
               "The sign is lost: a model that is better without a head has a negative drop."),
-        wrong("drops as shares", RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS, "control = [1 - score(others) / whole for others in controls]"), CONTROL,
+        mistake("drops as shares", RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS, "control = [1 - score(others) / whole for others in controls]"), CONTROL,
               "Your drops are shares of the whole score. Asked for is the difference, in points of the score.", quotes=numbers),
-        wrong("one head after another", RIGHT.but(DROP, "drop = sum(whole - score([head]) for head in heads)").but(
+        mistake("one head after another", RIGHT.but(DROP, "drop = sum(whole - score([head]) for head in heads)").but(
                   CONTROLS, "control = [sum(whole - score([head]) for head in others) for others in controls]"), CONTROL,
               """Heads were switched off one at a time and their drops added up. Two heads can stand in for each other: switch a group
               off together."""),
-        wrong("controls on top of the claim", RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
+        mistake("controls on top of the claim", RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
               "The claimed heads were still off while the controls were measured. Each group is switched off by itself.", quotes=numbers),
-        wrong("controls pile up", RIGHT.but(CONTROLS, """
+        mistake("controls pile up", RIGHT.but(CONTROLS, """
                   control, off = [], []
                   for others in controls:
                       off = off + others
                       control.append(whole - score(off))"""), CONTROL,
               "Each control was switched off on top of those before. A group is measured by itself, with all others on.", quotes=numbers),
-        wrong("all controls at once", RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"), CONTROL,
+        mistake("all controls at once", RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"), CONTROL,
               "All controls were switched off together. Each is measured by itself: the claim is compared with every one.", quotes=numbers),
-        wrong("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
+        mistake("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
               "One number came back for the controls. A list is asked for, the drop of each."),
     ),
-    right=(
-        right("sentence by sentence", RIGHT),
-        right("by boolean masks", """
+    correct=(
+        correct("sentence by sentence", RIGHT),
+        correct("by boolean masks", """
             def export_attention(weights, source, target, pad):
                 sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
                 stacked = {kind: torch.stack(list(layers), dim=1) for kind, layers in weights.items()}  # (B, L, h, q, k)
@@ -260,7 +260,7 @@ EXERCISE = Exercise(
                 lost = [base - float(score(list(group))) for group in [heads, *controls]]
                 return dict(whole=base, drop=lost[0], control=lost[1:], holds=all(lost[0] > other for other in lost[1:]))
         """),
-        right("loops over layers and heads", """
+        correct("loops over layers and heads", """
             def cut(layers, b, q, k):
                 return torch.stack([torch.stack([head[:q, :k] for head in layer[b]]) for layer in layers])
 

@@ -8,7 +8,7 @@ import torch
 from autograder.catalogue.ch12_capstone.made_up import drawn_lines, word_of
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, step
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import UNTOUCHED, hidden, visible
 
 (TOKENS,) = sections("tokens")
@@ -193,7 +193,7 @@ SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
-    reference=Tokenizer, methods=True, section=TOKENS, reads=facts, quotes=gave,
+    reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave,
     omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own", "precision": "ids are whole numbers"},
     probes=(
         visible("five lines, there and back", script(LINES, *LINES)),
@@ -205,55 +205,55 @@ EXERCISE = Exercise(
             step("fit", LINES, by="second"), step("encode", "a gnu", by="second"), step("encode", LINES[0], by="second"),
             step("fit", ["a zebra", "other text"], by="third"), step("decode", given=1), step("decode", given=2),
             step("encode", "a zebra")],))),
-        hidden("other lines", seen, says="decode(encode(line)) is the line"),
-        hidden("unknown words", unknown, says="words and characters that `fit` has never seen"),
-        hidden("other scripts", other_scripts, says="words and characters that `fit` has never seen"),
-        hidden("marks, and what other tokenizers use as a sign", marks, says="decode(encode(line)) is the line"),
-        hidden("special tokens in the text", specials_in_text, says="`<eos>` written in a line is text"),
-        hidden("special ids around the text", specials_around, says="drops the ids 0, 1 and 3"),
-        hidden("the same ids again", again, also=UNTOUCHED, says="the same ids whatever was encoded before"),
-        hidden("two texts side by side", beside, says="keeps to itself"),
-        hidden("nothing, one letter", short, says="An empty line has no ids"),
-        hidden("spaces", spaced, says="A run of white space may come back as one space"),
-        hidden("a text of one word", one_line, says="decode(encode(line)) is the line"),
+        hidden("other lines", seen, announced_by="decode(encode(line)) is the line"),
+        hidden("unknown words", unknown, announced_by="words and characters that `fit` has never seen"),
+        hidden("other scripts", other_scripts, announced_by="words and characters that `fit` has never seen"),
+        hidden("marks, and what other tokenizers use as a sign", marks, announced_by="decode(encode(line)) is the line"),
+        hidden("special tokens in the text", specials_in_text, announced_by="`<eos>` written in a line is text"),
+        hidden("special ids around the text", specials_around, announced_by="drops the ids 0, 1 and 3"),
+        hidden("the same ids again", again, checks=UNTOUCHED, announced_by="the same ids whatever was encoded before"),
+        hidden("two texts side by side", beside, announced_by="keeps to itself"),
+        hidden("nothing, one letter", short, announced_by="An empty line has no ids"),
+        hidden("spaces", spaced, announced_by="A run of white space may come back as one space"),
+        hidden("a text of one word", one_line, announced_by="decode(encode(line)) is the line"),
     ),
-    wrong=(
-        wrong("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
+    mistakes=(
+        mistake("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
               """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in smaller pieces,
               down to bytes, of which there are only 256."""),
-        wrong("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
+        mistake("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
               "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in smaller pieces."),
-        wrong("unknown characters become <unk>", RIGHT.but(SPELLED,
+        mistake("unknown characters become <unk>", RIGHT.but(SPELLED,
                   "ids += [4 + ord(letter) if ord(letter) < 256 else 3 for letter in spelled]").but(
                   "text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")'), TOKENS,
               """Words are spelled, but only in some characters: those of another script were lost. Every character is one to four
               bytes in UTF-8, and there are only 256 of these."""),
-        wrong("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'), TOKENS,
+        mistake("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'), TOKENS,
               "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was spelled."),
-        wrong("accents taken off", RIGHT.but('spelled = " " + word', """
+        mistake("accents taken off", RIGHT.but('spelled = " " + word', """
                   import unicodedata
                   spelled = " " + unicodedata.normalize("NFKC", word)"""), TOKENS,
               """A word that fit has not seen was normalized before it was spelled, so another text comes back. For comparing lines that is
               right; a tokenizer gives back what it was given."""),
-        wrong("a number for every character", RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
+        mistake("a number for every character", RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
                   "if number >= 260:", 'if number >= 9260:\n                text += chr(number - 9260).encode("utf-8")\n            elif number >= 260:'), TOKENS,
               """The text comes back, but ids beyond 9,999 were given: the number of a character goes up to 1,114,111, and the
               embedding table has a row for each id. Spell in bytes."""),
-        wrong("each byte by itself", RIGHT.but('text += bytes([number - 4])', 'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
+        mistake("each byte by itself", RIGHT.but('text += bytes([number - 4])', 'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
               """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean something together
               only: collect the bytes, then decode them at once."""),
-        wrong("capitals lost", RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"), TOKENS,
+        mistake("capitals lost", RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"), TOKENS,
               """Everything came back in small letters. A translation is judged with its capitals, and *Windows* is not *windows*
               here."""),
-        wrong("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
+        mistake("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
               "The words came back without the spaces between them. Something has to remember where a word begins."),
-        wrong("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
+        mistake("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
               "A word that was spelled stands against the one before it: its own first space has no id."),
-        wrong("a space after each letter", RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
+        mistake("a space after each letter", RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
               "A word that was spelled came back with a space after each letter: the pieces were joined as if each were a word."),
-        wrong("the sign for the end of a word left in", RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
+        mistake("the sign for the end of a word left in", RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
               "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes a space again."),
-        wrong("marks set apart", RIGHT.but(KNOWN, """
+        mistake("marks set apart", RIGHT.but(KNOWN, """
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
                   for word in line.split():""").but(SEEN, """
@@ -261,70 +261,70 @@ EXERCISE = Exercise(
                       line = line.replace(mark, " " + mark)
                   words += line.split()"""), TOKENS,
               """Marks came back with a space before them: they were cut off the word, and nothing remembers that they touched it."""),
-        wrong("a new word gets an id", RIGHT.but(SPELLED, """
+        mistake("a new word gets an id", RIGHT.but(SPELLED, """
                   self.ids[word] = 260 + len(self.words)
                   self.words = [*self.words, word]
                   ids.append(self.ids[word])"""), TOKENS,
               """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among it. Another
               tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may learn."""),
-        wrong("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
+        mistake("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
                   "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
                   "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
               """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding is masked, and
               one that looks like <eos> ends the sentence. Text begins at 4."""),
-        wrong("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
+        mistake("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
                   "self.words[number - 260]", "self.words[number]").but("4 + byte", "9000 + byte").but(
                   "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"), TOKENS,
               """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins at 4."""),
-        wrong("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
+        mistake("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
               """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has ended: what
               follows the end is not meant."""),
-        wrong("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
+        mistake("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
               "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped."),
-        wrong("special ids spelled out", RIGHT.but("if number >= 260:", """
+        mistake("special ids spelled out", RIGHT.but("if number >= 260:", """
                   if number < 2 or number == 3:
                       text += b" " + ["<pad>", "<bos>", "", "<unk>"][number].encode("utf-8")
                   if number >= 260:"""), TOKENS,
               "The special tokens came back as text. They are for the model; decode drops them."),
-        wrong("special ids not expected", RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"), TOKENS,
+        mistake("special ids not expected", RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"), TOKENS,
               "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids below 4."),
-        wrong("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
+        mistake("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
                   special = ["<pad>", "<bos>", "<eos>", "<unk>"]
                   if word in special:
                       ids.append(special.index(word))
                   elif word in self.ids:"""), TOKENS,
               """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the translation.
               In a line it is text like any other, and is spelled."""),
-        wrong("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
+        mistake("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
               """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the source has no
               <bos>, and the target's input no <eos>."""),
-        wrong("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
+        mistake("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
               """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit has to learn
               something: what occurs in its lines should come back in few pieces."""),
-        wrong("one table for all", RIGHT.but("self.words = sorted(set(words))[:9000]", "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
+        mistake("one table for all", RIGHT.but("self.words = sorted(set(words))[:9000]", "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
                   "b\" \" + self.words[number - 260]", "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
               """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit learns is the
               object's own."""),
-        wrong("one dictionary for all", RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
+        mistake("one dictionary for all", RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
               """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made in the class
               belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
-        wrong("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
+        mistake("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
                   Tokenizer.made = getattr(Tokenizer, "made", 0) + 1
                   self.words = sorted(set(words))[:9000]
                   shift = Tokenizer.made % len(self.words)
                   self.words = self.words[shift:] + self.words[:shift]"""), TOKENS,
               """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything random, is another
               one each time; a saved model could not be used again. Sort."""),
-        wrong("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
+        mistake("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
               "decode returned a list of words. A line is asked for: one text."),
-        wrong("a tensor of ids", RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:", "for number in [int(id) for id in ids]:"), TOKENS,
+        mistake("a tensor of ids", RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:", "for number in [int(id) for id in ids]:"), TOKENS,
               "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all lengths."),
-        wrong("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
+        mistake("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
               "fit changed the list of lines that it was given. Sort a copy."),
     ),
-    right=(
-        right("words, else bytes", RIGHT),
-        right("byte pairs", """
+    correct=(
+        correct("words, else bytes", RIGHT),
+        correct("byte pairs", """
             from collections import Counter
 
             class Tokenizer:
@@ -378,7 +378,7 @@ EXERCISE = Exercise(
                             out.append(self.pieces[i - 4])
                     return b"".join(out).decode("utf-8", errors="replace").lstrip(" ")
         """),
-        right("pieces with their spaces", """
+        correct("pieces with their spaces", """
             import re
             from collections import Counter
 
@@ -411,7 +411,7 @@ EXERCISE = Exercise(
                     text = b"".join(self.piece_of[i] for i in ids if i >= SPECIALS).decode("utf-8")
                     return text[1:] if text.startswith(" ") else text
         """),
-        right("longest piece first", """
+        correct("longest piece first", """
             class Tokenizer:
                 def __init__(self):
                     self.table = {}

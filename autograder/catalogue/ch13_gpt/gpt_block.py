@@ -19,7 +19,7 @@ from autograder.catalogue.ch13_gpt.shared import (
     with_heads,
 )
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import gpt
 
@@ -134,185 +134,185 @@ LATER = "torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu({0})"
 
 EXERCISE = Exercise(
     id="gpt-block", number="13.2", difficulty=2, minutes=30, visible_points=2, hidden_points=3,
-    reference=GPTBlock, roles=parts, reads=of_any_bend, section=BLOCKS, quotes=wrong_word, forbidden=LIBRARY,
+    reference=GPTBlock, roles=parts, normalize=of_any_bend, section=BLOCKS, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added", nothing_added()),
         visible("2 sentences of 4 tokens", inputs, 2, 4, 6, 3, 10),
         visible("5 tokens, another size", inputs, 3, 5, 8, 2, 12),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 6, 2, 8, 0.5),
         *usual_probes(inputs, other=(3, 5, 8, 4, 14), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
-        hidden("a ReLU or a GELU between the maps", ordinary, 2, 4, 6, 2, 11, says="a ReLU or a GELU, in either form"),
-        hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, also="training", says="With dropout 1 nothing is added in training"),
-        hidden("numbers that hardly differ", hardly_spread, says="eps 0.00001"),
-        hidden("many tokens", inputs, 2, 40, 6, 3, 10, says="T may be anything"),
+        hidden("a ReLU or a GELU between the maps", ordinary, 2, 4, 6, 2, 11, announced_by="a ReLU or a GELU, in either form"),
+        hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        hidden("numbers that hardly differ", hardly_spread, announced_by="eps 0.00001"),
+        hidden("many tokens", inputs, 2, 40, 6, 3, 10, announced_by="T may be anything"),
     ),
-    wrong=(
-        wrong("no causal mask", RIGHT.without(HIDE), BLOCKS,
+    mistakes=(
+        mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
               """Every token sees those after it: nothing hides them. While it learns, the model then reads the answer one place further on, and when
               it writes there is nothing to read. A block makes the causal mask itself."""),
-        wrong("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
+        mistake("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
               "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at itself and back."),
-        wrong("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
+        mistake("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
               """The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at all, from which NaN comes.
               A token may look at itself and back."""),
-        wrong("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
+        mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
               """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden too. triu marks it as well,
               unless it begins one place later."""),
-        wrong("a token blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
+        mistake("a token blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
                   SHARES, SHARES.replace("dim=-1)", "dim=-1).nan_to_num()")), BLOCKS,
               """A token sees those before it and not itself: the diagonal of the mask is hidden too. triu marks it as well, unless it begins one
               place later."""),
-        wrong("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
+        mistake("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
               "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess."),
-        wrong("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"), BLOCKS,
+        mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"), BLOCKS,
               "Your mask fits 4 tokens alone. T may be anything: make the mask for as many tokens as x has, or cut it to them."),
-        wrong("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
+        mistake("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
               """The scores of the future were set to 0, and exp(0) is 1: it gets a share all the same. Only minus infinity becomes a share of exactly
               0 (chapter 08)."""),
-        wrong("the future taken away after the softmax", RIGHT.without(HIDE).after(SHARES, "shares = shares.masked_fill(~open_, 0.0)"), BLOCKS,
+        mistake("the future taken away after the softmax", RIGHT.without(HIDE).after(SHARES, "shares = shares.masked_fill(~open_, 0.0)"), BLOCKS,
               """The future was hidden after the softmax, so a row's shares do not sum to 1 any more: what the future got is missing. Hide *scores*
               (chapter 08)."""),
-        wrong("softmax over the queries", RIGHT.but("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), BLOCKS,
+        mistake("softmax over the queries", RIGHT.but("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), BLOCKS,
               """The softmax runs over the queries: keys share out 1, not each query (chapter 05). With a causal mask that even lets a token feel
               those after it."""),
-        wrong("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
+        mistake("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
               "Your block's attention does not divide the scores by the root of d_k (chapter 05)."),
-        wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
+        mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
               "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is their root (chapter 06)."),
-        wrong("divided by d_k", RIGHT.but(DIVIDED, " / q.shape[-1]"), BLOCKS,
+        mistake("divided by d_k", RIGHT.but(DIVIDED, " / q.shape[-1]"), BLOCKS,
               "The scores were divided by d_k itself. It is the root of d_k that they are divided by (chapter 05)."),
-        wrong("one head", RIGHT.but("self.heads = heads", "self.heads = 1"), BLOCKS,
+        mistake("one head", RIGHT.but("self.heads = heads", "self.heads = 1"), BLOCKS,
               "There is one head of the whole width, whatever h says (chapter 06)."),
-        wrong("heads cut by a view", RIGHT.but(
+        mistake("heads cut by a view", RIGHT.but(
                   "x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)", "x.reshape(x.shape[0], self.heads, x.shape[1], -1)"), BLOCKS,
               """The heads were cut across the tokens: a head got pieces of other tokens (06.1), of later ones too. First cut the features, then move
               the axis of the heads."""),
-        wrong("heads merged without moving them back", RIGHT.but(
+        mistake("heads merged without moving them back", RIGHT.but(
                   "(shares @ v).transpose(1, 2).reshape(x.shape)", "(shares @ v).reshape(x.shape)"), BLOCKS,
               "The heads were merged without moving their axis back, so a token's vector holds pieces of other tokens (06.2)."),
-        wrong("post-norm", POST, BLOCKS,
+        mistake("post-norm", POST, BLOCKS,
               """Your norms come after the sums, as in the paper of 2017. GPT-2 puts them before: a sub-layer reads norm(x), and the sum is left as it
               is. When both sub-layers say nothing, x itself has to come back."""),
-        wrong("pre-norm, then post-norm", RIGHT.without(SEEN_2).but(ADD_2, "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
+        mistake("pre-norm, then post-norm", RIGHT.without(SEEN_2).but(ADD_2, "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
               "Attention has its norm before it and the feed-forward network after the sum. Both read norm(x), and both sums are left as they are."),
-        wrong("post-norm, then pre-norm", RIGHT.without(SEEN_1).but(ADD_1, "x = self.norm1(x + self.drop(self.attention(x)))"), BLOCKS,
+        mistake("post-norm, then pre-norm", RIGHT.without(SEEN_1).but(ADD_1, "x = self.norm1(x + self.drop(self.attention(x)))"), BLOCKS,
               "The feed-forward network has its norm before it, and attention after the sum. Both read norm(x), and both sums are left as they are."),
-        wrong("norms on what is said", RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1, "x = x + self.norm1(self.drop(self.attention(x)))").but(
+        mistake("norms on what is said", RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1, "x = x + self.norm1(self.drop(self.attention(x)))").but(
                   ADD_2, "x = x + self.norm2(self.drop(self.think(x)))"), BLOCKS,
               """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the sub-layer, then the sum with
               x."""),
-        wrong("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
+        mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
               "The block ends in one norm more. What it returns is the stream as it is; the one last norm stands after *all* blocks, in the model."),
-        wrong("a norm of its own at the end", RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
+        mistake("a norm of its own at the end", RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
                   END, f"{ADD_2}\n        return self.last(x)"), BLOCKS,
               "There are three norms. A block has two, one before each sub-layer; the one last norm stands after *all* blocks, in the model."),
-        wrong("residual from the normed x", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")).but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
+        mistake("residual from the normed x", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")).but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
               "You added to the *normed* x, so the stream is normalized away. The sub-layer reads norm(x); the sum is made with x."),
-        wrong("residual from the normed x, around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")), STREAM,
+        mistake("residual from the normed x, around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")), STREAM,
               "Around attention you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
-        wrong("residual from the normed x, around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
+        mistake("residual from the normed x, around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
               "Around the feed-forward network you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
-        wrong("keys and values not normed", RIGHT.but("def forward(self, x):\n        q, k, v", "def forward(self, x, y):\n        q, k, v").but(
+        mistake("keys and values not normed", RIGHT.but("def forward(self, x):\n        q, k, v", "def forward(self, x, y):\n        q, k, v").but(
                   "self.cut(self.W_k(x)), self.cut(self.W_v(x))", "self.cut(self.W_k(y)), self.cut(self.W_v(y))").but(
                   "self.attention(seen)", "self.attention(seen, x)"), BLOCKS,
               "Only the queries come from norm(x); keys and values were made from x as it is. Self-attention reads one thing, the normed x."),
-        wrong("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
+        mistake("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
               "What a sub-layer says *replaced* x. It is added to it: when both say nothing, x has to come through."),
-        wrong("no residual around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")), STREAM,
+        mistake("no residual around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")), STREAM,
               "x is not added to what attention says, so the token that listened is lost."),
-        wrong("no residual around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
+        mistake("no residual around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
               "x is not added to what the feed-forward network says."),
-        wrong("side by side", RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
+        mistake("side by side", RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
                   ADD_2, "x = x + heard + self.drop(self.think(seen))"), BLOCKS,
               """The feed-forward network read what came *into* the block, so attention and it stand side by side. It reads what the tokens are after
               attention. (Some later models do run them side by side. This one does not.)"""),
-        wrong("x as it came in added at the end", RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
+        mistake("x as it came in added at the end", RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
                   ADD_2, "x = came + self.drop(self.think(seen))"), STREAM,
               "The second sum was made with the x that came into the block, so what attention added is lost. Add to the x of now."),
-        wrong("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
+        mistake("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
               """One norm is used; the feed-forward network reads what attention read, or has none. It reads the norm of x as it is *after* attention,
               by a norm of its own."""),
-        wrong("feed-forward first", RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"), BLOCKS,
+        mistake("feed-forward first", RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"), BLOCKS,
               "The sub-layers are in the wrong order: tokens listen to each other first, then each thinks."),
-        wrong("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",
+        mistake("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",
                   "self.attention, self.cross = Heads(d_model, h), Heads(d_model, h)").but(
                   NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
                   SEEN_2, "x = x + self.drop(self.cross(self.norm3(x)))\n        seen = self.norm2(x)"), DELETE,
               """There are two attentions and three norms: the cross-attention of a decoder layer is still there. There is no source to look at, so it
               goes, and its norm with it."""),
-        wrong("a memory asked for", RIGHT.but(f"def forward(self, x):\n        {SEEN_1}", f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
+        mistake("a memory asked for", RIGHT.but(f"def forward(self, x):\n        {SEEN_1}", f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
               "forward asks for more than x. There is no source and no memory any more: a block takes x alone, and makes its mask by itself."),
-        wrong("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
+        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
               "One norm serves both sub-layers. Each has its own, with its own scale and shift."),
-        wrong("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), BLOCKS,
+        mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), BLOCKS,
               "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own, before it."),
-        wrong("root mean square norms", RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"), BLOCKS,
+        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"), BLOCKS,
               "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a bias. Here both are wanted."),
-        wrong("another epsilon", RIGHT.but(
+        mistake("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
               "Your norms add too much to the variance. eps is 0.00001, which nn.LayerNorm has by itself."),
-        wrong("eps of 1e-6", RIGHT.but(
+        mistake("eps of 1e-6", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
               "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which nn.LayerNorm has by itself."),
-        wrong("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
+        mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
               "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU belongs there."),
-        wrong("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
+        mistake("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
               "The activation stands after the second map, so nothing is ever lowered. It belongs between the two."),
-        wrong("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
+        mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
               """Between the two maps stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU, perhaps. Near 0 they
               differ."""),
-        wrong("a quick GELU", RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * torch.sigmoid(1.702 * wide))"), BLOCKS,
+        mistake("a quick GELU", RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * torch.sigmoid(1.702 * wide))"), BLOCKS,
               """Between the two maps stands x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by up to 0.02; the two forms
               meant here are the exact one and that with tanh."""),
-        wrong("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
+        mistake("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
               """Between the two maps stands a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs there. (The *approximation*
               of a GELU has a tanh inside, and is more than that.)"""),
-        wrong("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
+        mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
               "Between the two maps stands a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a GELU belongs there."),
-        wrong("no feed-forward network", RIGHT.without(ADD_2).without(SEEN_2), BLOCKS,
+        mistake("no feed-forward network", RIGHT.without(ADD_2).without(SEEN_2), BLOCKS,
               "The feed-forward network was left out, and with it the second norm."),
-        wrong("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
+        mistake("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
               "Attention was left out, and with it the first norm: no token hears of another."),
-        wrong("no output projection", RIGHT.but("self.W_o = nn.Linear(width, width)", "pass").but(SAID, "return mixed"), BLOCKS,
+        mistake("no output projection", RIGHT.but("self.W_o = nn.Linear(width, width)", "pass").but(SAID, "return mixed"), BLOCKS,
               "The last of attention's four projections is missing, the one that mixes what the heads have said (chapter 06)."),
-        wrong("attention without biases", RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
+        mistake("attention without biases", RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
                   "self.W_k = nn.Linear(width, width)", "self.W_k = nn.Linear(width, width, bias=False)").but(
                   "self.W_v = nn.Linear(width, width)", "self.W_v = nn.Linear(width, width, bias=False)"), BLOCKS,
               "Not all of attention's projections have a bias. GPT-2's have, and so do these four."),
-        wrong("a feed-forward network without biases", RIGHT.but(
+        mistake("a feed-forward network without biases", RIGHT.but(
                   MAPS, "self.widen, self.narrow = nn.Linear(d_model, d_ff, bias=False), nn.Linear(d_ff, d_model, bias=False)"), BLOCKS,
               "The two maps of the feed-forward network have no biases. Both have one here."),
-        wrong("the inner width made up", RIGHT.but(
+        mistake("the inner width made up", RIGHT.but(
                   MAPS, "self.widen, self.narrow = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)"), BLOCKS,
               "The feed-forward network is 4 times as wide as the model. That is what GPT-2 takes; here d_ff says how wide it is."),
-        wrong("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS,
+        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS,
               "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
-        wrong("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS,
+        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS,
               "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
-        wrong("dropout after the sum", RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
+        mistake("dropout after the sum", RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
                   ADD_2, "x = self.drop(x + self.think(seen))"), STREAM,
               "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says: the stream is left alone."),
-        wrong("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
+        mistake("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
               "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
-        wrong("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
+        mistake("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
               "In training what attention says is not dropped. What both sub-layers say is; dropout on the shares inside does not replace it."),
-        wrong("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
+        mistake("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
                   "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
               "Dropout stands between the two maps alone. It is put on what the feed-forward network *says*, before that is added."),
-        wrong("d_model and h exchanged", RIGHT.but(
+        mistake("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):", "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
               "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share out the width."),
-        wrong("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
+        mistake("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
               "Two things came back. A block returns the stream alone, so that the next block can take it."),
-        wrong("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))), BLOCKS,
+        mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))), BLOCKS,
               """The mask reads the wrong way round: in nn.MultiheadAttention True means *forbidden* (08.6), so your tokens see only what comes after
               them, and the last sees nothing."""),
         *usual_mistakes(RIGHT, detached=BLOCKS, float32=BLOCKS, squeezed=BLOCKS),
     ),
-    right=(
-        right("written out, with a GELU", RIGHT),
-        right("a ReLU, the library's attention", NO_HEADS.but(ADD_1, TORCHS.format(LATER.format(1))).but("F.gelu(", "torch.relu(")),
-        right("as nanoGPT writes it", """
+    correct=(
+        correct("written out, with a GELU", RIGHT),
+        correct("a ReLU, the library's attention", NO_HEADS.but(ADD_1, TORCHS.format(LATER.format(1))).but("F.gelu(", "torch.relu(")),
+        correct("as nanoGPT writes it", """
             class CausalSelfAttention(nn.Module):
                 def __init__(self, n_embd, n_head, dropout):
                     super().__init__()
@@ -351,7 +351,7 @@ EXERCISE = Exercise(
                     x = x + self.resid(self.attn(self.ln_1(x)))
                     return x + self.mlp(self.ln_2(x))
         """),
-        right("a module for each head", """
+        correct("a module for each head", """
             class Head(nn.Module):
                 def __init__(self, width, size):
                     super().__init__()
@@ -380,7 +380,7 @@ EXERCISE = Exercise(
                     x = x + self.ff(self.ln2(x))
                     return x
         """),
-        right("bare parameters and einsum", """
+        correct("bare parameters and einsum", """
             class GPTBlock(nn.Module):
                 def __init__(self, D, H, inner, p=0.0):
                     super().__init__()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch13_gpt.shared import generator, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import gpt
@@ -234,7 +234,7 @@ SLICES = answer("""
 
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
-    reference=lm_batch, reads=what_they_are, section=BATCH, quotes=both,
+    reference=lm_batch, normalize=what_they_are, section=BATCH, quotes=both,
     omits={
         "precision": "ids are small whole numbers, which are copied",
         "a batch of one": "B is a number, and one of the probes asks for 1",
@@ -244,143 +244,143 @@ EXERCISE = Exercise(
         visible("a text of 6 tokens, T = 5", Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
         visible("windows of a longer text", windows, 40, 6, 5),
         visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
-        hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, also={"generator"},
-               says="drawn with the generator g alone"),
-        hidden("other sizes", windows, 60, 9, 7, says=PROMISED),
-        hidden("tokens that come again", with_repeats, 30, 4, 6, says=PROMISED),
-        hidden("one window of one token", windows, 8, 1, 1, says="T: at least 1"),
-        hidden("windows as long as the text allows", windows, 9, 8, 4, says="N is at least T + 1"),
+        hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, checks={"generator"},
+               announced_by="drawn with the generator g alone"),
+        hidden("other sizes", windows, 60, 9, 7, announced_by=PROMISED),
+        hidden("tokens that come again", with_repeats, 30, 4, 6, announced_by=PROMISED),
+        hidden("one window of one token", windows, 8, 1, 1, announced_by="T: at least 1"),
+        hidden("windows as long as the text allows", windows, 9, 8, 4, announced_by="N is at least T + 1"),
         second_call(windows, 30, 5, 6),
     ),
-    wrong=(
-        wrong("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
+    mistakes=(
+        mistake("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
               """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to say stands
               one place later."""),
-        wrong("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
+        mistake("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
               "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted.",
               shows=moved_by(2)),
-        wrong("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
+        mistake("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
               "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later.",
               shows=moved_by(-1)),
-        wrong("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
+        mistake("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
               "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
-        wrong("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
+        mistake("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
               """The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the
               text, one place further on."""),
-        wrong("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
+        mistake("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
               "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the text one place further on."),
-        wrong("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
+        mistake("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
               "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text that goes on by 1."),
-        wrong("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
+        mistake("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
               "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, T), as x is."),
-        wrong("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
+        mistake("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
               "The rows are joined end to end. Each window has a row of its own: (B, T)."),
-        wrong("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
+        mistake("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
               """The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, and not
               out of x."""),
-        wrong("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
+        mistake("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
               "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one follows the window."),
-        wrong("both cut from a window of T", RIGHT.but(BOTH, "return x[:, :-1], x[:, 1:]"), BATCH,
+        mistake("both cut from a window of T", RIGHT.but(BOTH, "return x[:, :-1], x[:, 1:]"), BATCH,
               """x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of the
               text."""),
-        wrong("y drawn for itself", RIGHT.but(
+        mistake("y drawn for itself", RIGHT.but(
                   LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
               """y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken from another row. One draw
               decides for both.""", shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
-        wrong("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
+        mistake("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
               "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
-        wrong("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
+        mistake("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
               "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for every row.", quotes=counted),
-        wrong("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
+        mistake("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
               """All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row has a draw of its own.""",
               quotes=counted, shows=one_place),
-        wrong("one window after another", RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
+        mistake("one window after another", RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
               """Each row's window begins at the same distance from that of the row before, so the rows of a batch always lie alike. Where a window
               begins is drawn for *every* row.""", quotes=None, shows=same_distance),
-        wrong("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
+        mistake("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
               """The places were sorted after they were drawn: the first row always lies near the beginning of the text. Each row's window is drawn by
               itself and stays in its row.""", quotes=None, shows=in_order),
-        wrong("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
+        mistake("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
               """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those that others have drawn: that
               is *with replacement*."""),
-        wrong("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
+        mistake("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
               """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
               token further than x. An upper end such as that of range or torch.randint is itself left out.""", quotes=counted),
-        wrong("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"), BATCH,
+        mistake("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"), BATCH,
               "No window begins at place 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on up to N - T - 1.", quotes=counted),
-        wrong("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
+        mistake("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
               """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.""",
               quotes=counted),
-        wrong("the last window comes only where it is the only one", RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
+        mistake("the last window comes only where it is the only one", RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
               """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
               token further than x.""", quotes=counted, shows=last_is_missing),
-        wrong("some windows never come", RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
+        mistake("some windows never come", RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
               """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T - 1.""",
               quotes=counted, shows=some_are_missing),
-        wrong("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
+        mistake("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
               """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
               since y reaches one token further than x."""),
-        wrong("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
+        mistake("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
               """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
               since y reaches one token further than x."""),
-        wrong("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
+        mistake("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
               """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
               N - T - 1: T tokens for x, and y reaches one further."""),
-        wrong("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
+        mistake("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
               """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
               N - T - 1: T tokens for x, and y reaches one further."""),
-        wrong("going on at the beginning", RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
+        mistake("going on at the beginning", RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
                   LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
               """Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the
               token after it, to be there."""),
-        wrong("the last token again and again", RIGHT.but(LAST, "last = len(ids)").but("ids[places]", "ids[places.clamp(max=len(ids) - 1)]").but(
+        mistake("the last token again and again", RIGHT.but(LAST, "last = len(ids)").but("ids[places]", "ids[places.clamp(max=len(ids) - 1)]").but(
                   LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH,
               """Near the end of the text your windows repeat its last token, so that they fit. A window begins early enough for all of it, and the
               token after it, to be there."""),
-        wrong("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
+        mistake("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
               """After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.""",
               quotes=counted),
-        wrong("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
+        mistake("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
               """Some places come more often than others. Each of the N - T places at which a window may begin comes equally often.""",
               quotes=counted, shows=unequal),
-        wrong("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
+        mistake("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
               "x and y hold *places* in the text. The ids that stand there are wanted."),
-        wrong("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
+        mistake("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
               """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its window begins; the T tokens
               follow each other.""", shows=scattered),
-        wrong("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
+        mistake("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
               "The windows stand backwards: a text is read from the front."),
-        wrong("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
+        mistake("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
               "Your shapes are (T, B). Batch first: (B, T)."),
-        wrong("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
+        mistake("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
               "One window came back. B of them are wanted, as rows: (B, T)."),
-        wrong("T and B exchanged", RIGHT.but("def lm_batch(ids, T, g, B):", "def lm_batch(ids, B, g, T):"), BATCH,
+        mistake("T and B exchanged", RIGHT.but("def lm_batch(ids, T, g, B):", "def lm_batch(ids, B, g, T):"), BATCH,
               "T and B are exchanged: T is how many tokens a window has, and B how many windows there are."),
-        wrong("stuck together", RIGHT.but(BOTH, "return torch.stack([x, y], dim=1)"), BATCH,
+        mistake("stuck together", RIGHT.but(BOTH, "return torch.stack([x, y], dim=1)"), BATCH,
               "One tensor came back. Two are wanted, x and y, each (B, T)."),
-        wrong("floats", RIGHT.but(BOTH, "return x.float(), y.float()"), BATCH,
+        mistake("floats", RIGHT.but(BOTH, "return x.float(), y.float()"), BATCH,
               "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
-        wrong("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
+        mistake("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
               "Lists came back. A model takes tensors: x and y, each (B, T)."),
-        wrong("another generator", RIGHT.but(", generator=g", ""), BATCH,
+        mistake("another generator", RIGHT.but(", generator=g", ""), BATCH,
               """The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them
               by giving you the same g: draw from it."""),
-        wrong("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
+        mistake("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
               """You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its
               seed alone."""),
-        wrong("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
+        mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
               "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),
-    right=(
-        right("places in a table", RIGHT),
-        right("slices", SLICES),
-        right("all windows first", """
+    correct=(
+        correct("places in a table", RIGHT),
+        correct("slices", SLICES),
+        correct("all windows first", """
             def lm_batch(ids, T, g, B):
                 table = ids.unfold(0, T + 1, 1)
                 rows = table[torch.randint(table.shape[0], (B,), generator=g)]
                 return rows[:, :-1], rows[:, 1:]
         """),
-        right("a loop, one draw at a time", """
+        correct("a loop, one draw at a time", """
             def lm_batch(text, length, rng, rows):
                 x = torch.empty(rows, length, dtype=torch.long)
                 y = x.clone()
@@ -390,8 +390,8 @@ EXERCISE = Exercise(
                         x[r, t], y[r, t] = text[i + t], text[i + t + 1]
                 return x, y
         """),
-        right("rand, cut to whole numbers", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g, dtype=torch.float64) * last).long()")),
-        right("multinomial, gather", """
+        correct("rand, cut to whole numbers", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g, dtype=torch.float64) * last).long()")),
+        correct("multinomial, gather", """
             def lm_batch(ids, T, g, B):
                 n = ids.size(0) - T
                 start = torch.multinomial(torch.ones(n), B, replacement=True, generator=g)

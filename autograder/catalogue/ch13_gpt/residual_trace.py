@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue.ch13_gpt.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.beyond import gpt
@@ -105,117 +105,117 @@ HOOKED = answer("""
 
 EXERCISE = Exercise(
     id="residual-trace", number="13.5", difficulty=2, minutes=15, visible_points=1, hidden_points=2,
-    reference=residual_trace, reads=what_came_back, stage="tracing", section=STREAM, quotes=entries,
+    reference=residual_trace, normalize=what_came_back, harness="tracing", section=STREAM, quotes=entries,
     omits={"precision": "ids go in, which are small whole numbers"},
     probes=(
         visible("3 blocks, 2 texts of 4 tokens", traced, 2, 4, 3),
         visible("1 block, and what is left on the model", traced, 2, 3, 1, looks=True),
-        hidden("other sizes", traced, 3, 5, 4, 8, 13, says=PROMISED),
-        hidden("one text of one token", traced, 1, 1, 2, says=PROMISED),
-        hidden("a text twice, and one token everywhere", alike, says=PROMISED),
-        hidden("as many blocks as tokens", traced, 2, 5, 5, says="any number of blocks"),
+        hidden("other sizes", traced, 3, 5, 4, 8, 13, announced_by=PROMISED),
+        hidden("one text of one token", traced, 1, 1, 2, announced_by=PROMISED),
+        hidden("a text twice, and one token everywhere", alike, announced_by=PROMISED),
+        hidden("as many blocks as tokens", traced, 2, 5, 5, announced_by="any number of blocks"),
         second_call(traced, 2, 4, 3),
     ),
-    wrong=(
-        wrong("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
+    mistakes=(
+        mistake("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
               """The beginning is missing: what stands in the stream before any block has spoken, words and positions alone. It is entry 0. (Hooks on
               the blocks' results do not see it.)"""),
-        wrong("the last block's entry missing", RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
+        mistake("the last block's entry missing", RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
               """The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each block *reads*: after the
               last one the stream is there once more."""),
-        wrong("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"), STREAM,
+        mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"), STREAM,
               "The last norm's result was put behind. It is no part of the stream: the head alone reads it."),
-        wrong("the last entry normed", RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
+        mistake("the last entry normed", RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
               "The last entry went through the last norm. It is the stream as the last block leaves it, before that norm."),
-        wrong("every entry normed", RIGHT.but(KEPT, "trace.append(model.norm(x))").but(FIRST, "trace = [model.norm(x)]"), STREAM,
+        mistake("every entry normed", RIGHT.but(KEPT, "trace.append(model.norm(x))").but(FIRST, "trace = [model.norm(x)]"), STREAM,
               "Every entry went through the last norm. That is what the logit lens does *with* the stream; the stream itself is not normed."),
-        wrong("the blocks' entries normed", RIGHT.but(KEPT, "trace.append(model.norm(x))"), STREAM,
+        mistake("the blocks' entries normed", RIGHT.but(KEPT, "trace.append(model.norm(x))"), STREAM,
               "What the blocks return went through the last norm. The stream is written down as it is."),
-        wrong("the norm between the blocks", RIGHT.but(STEP, "x = model.norm(block(x))"), STREAM,
+        mistake("the norm between the blocks", RIGHT.but(STEP, "x = model.norm(block(x))"), STREAM,
               """The last norm was put behind every block, so the next one reads something that it never reads in the model. The stream runs from
               block to block as it is."""),
-        wrong("what each block adds", RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
+        mistake("what each block adds", RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
               "These are the arrows, what each block *adds*. The stream is their sum so far: what the block returns."),
-        wrong("added to x once more", RIGHT.but(STEP, "x = x + block(x)"), STREAM,
+        mistake("added to x once more", RIGHT.but(STEP, "x = x + block(x)"), STREAM,
               "What a block returns was added to x. But a block returns the stream already, with x in it: its residuals are inside."),
-        wrong("every block reads the embedding", RIGHT.but(STEP, "y = block(x)").but(KEPT, "trace.append(y)"), STREAM,
+        mistake("every block reads the embedding", RIGHT.but(STEP, "y = block(x)").but(KEPT, "trace.append(y)"), STREAM,
               "Every block was given the embedding. Each reads what the block before it returned."),
-        wrong("the sum of all entries", RIGHT.but("return trace", "return [sum(trace[: i + 1]) for i in range(len(trace))]"), STREAM,
+        mistake("the sum of all entries", RIGHT.but("return trace", "return [sum(trace[: i + 1]) for i in range(len(trace))]"), STREAM,
               "You added up the entries. The stream is a sum already: what a block returns holds all that came before."),
-        wrong("one tensor under many names", RIGHT.but(START, "x = model.embed(ids).detach().clone()").but(
+        mistake("one tensor under many names", RIGHT.but(START, "x = model.embed(ids).detach().clone()").but(
                   STEP, "x.copy_(block(x).detach())"), STREAM,
               """All entries show the end of the stream: one tensor was stored again and again, or overwritten in place. Entry i is a tensor of its
               own, the stream as it was after block i."""),
-        wrong("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"), STREAM,
+        mistake("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"), STREAM,
               "The logits were put behind. The stream ends after the last block."),
-        wrong("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
+        mistake("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
               """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens. Here the stream itself is wanted,
               D numbers a token, and no head.""", quotes=entries, shows=scores),
-        wrong("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
+        mistake("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
               "Each block was given the stream after the last norm. A block has its own norms inside; it reads the stream as it is."),
-        wrong("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"), STREAM,
+        mistake("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"), STREAM,
               "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what model.embed gives."),
-        wrong("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
+        mistake("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
               "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. A list is wanted."),
-        wrong("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
+        mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
               "Entry 0 holds the words without their positions, and the blocks read on from there. model.embed gives both."),
-        wrong("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
+        mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
               "There is an entry too many: words alone, and then words with positions. The stream begins with both."),
-        wrong("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
+        mistake("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
               "The ids stand in front. They are no vectors: the stream begins with the embedding."),
-        wrong("each state before its block, the embedding twice", RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
+        mistake("each state before its block, the embedding twice", RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
               "You wrote down what each block *reads*, so the embedding stands there twice and the end is missing. Write down what it returns."),
-        wrong("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
+        mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
               "Entry 0 holds the words without their positions. The stream begins with both, as model.embed gives them."),
-        wrong("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
+        mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
               "The embedding stands there twice. There is one entry before the first block and one after each."),
-        wrong("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
+        mistake("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
               "The first block was left out, perhaps because counting began at 1."),
-        wrong("the end of the stream alone", RIGHT.but("return trace", "return [x]"), STREAM,
+        mistake("the end of the stream alone", RIGHT.but("return trace", "return [x]"), STREAM,
               "Only the end of the stream came back. Every state on the way is wanted, in order."),
-        wrong("one tensor", RIGHT.but("return trace", "return x"), STREAM,
+        mistake("one tensor", RIGHT.but("return trace", "return x"), STREAM,
               "One tensor came back. A list is wanted: the stream before the first block, and after each."),
-        wrong("the end first", RIGHT.but("return trace", "return trace[::-1]"), STREAM,
+        mistake("the end first", RIGHT.but("return trace", "return trace[::-1]"), STREAM,
               "The list stands backwards: entry 0 is the beginning, the embedding, and the last block comes last."),
-        wrong("the blocks in the opposite order", RIGHT.but("in model.blocks:", "in reversed(model.blocks):"), STREAM,
+        mistake("the blocks in the opposite order", RIGHT.but("in model.blocks:", "in reversed(model.blocks):"), STREAM,
               "The blocks were asked in the opposite order. The first of model.blocks reads the embedding."),
-        wrong("one block again and again", RIGHT.but(STEP, "x = model.blocks[0](x)"), STREAM,
+        mistake("one block again and again", RIGHT.but(STEP, "x = model.blocks[0](x)"), STREAM,
               "The first block was asked again and again. Each block is asked once, in its turn."),
-        wrong("the last token alone", RIGHT.but("return trace", "return [x[:, -1] for x in trace]"), STREAM,
+        mistake("the last token alone", RIGHT.but("return trace", "return [x[:, -1] for x in trace]"), STREAM,
               "The last token alone came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
-        wrong("the first text alone", RIGHT.but("return trace", "return [x[0] for x in trace]"), STREAM,
+        mistake("the first text alone", RIGHT.but("return trace", "return [x[0] for x in trace]"), STREAM,
               "The first text of the batch alone came back, without its axis. Every entry is (B, T, D).", quotes=entries),
-        wrong("an axis of size 1 lost", RIGHT.but("return trace", "return [x.squeeze() for x in trace]"), STREAM,
+        mistake("an axis of size 1 lost", RIGHT.but("return trace", "return [x.squeeze() for x in trace]"), STREAM,
               "An axis of size 1 vanished, as that of a batch of one text: squeeze() removes every such axis. Every entry is (B, T, D)."),
-        wrong("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
+        mistake("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
               "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
-        wrong("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
+        mistake("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
               "The entries were put into one tensor, along an axis inside. A list is wanted, an entry for each state."),
-        wrong("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
+        mistake("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
               "A dictionary came back. A list is wanted: its order says which state is which."),
-        wrong("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"), STREAM,
+        mistake("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"), STREAM,
               "Your entries are lists of numbers. Tensors are wanted, (B, T, D) each.", quotes=entries),
-        wrong("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
+        mistake("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
               """The list is right, but your hooks are still on the model: each call adds more of them, and they write into lists that nobody reads.
               What is registered is removed again."""),
-        wrong("the model left in evaluation mode", RIGHT.before(START, "model.eval()"), STREAM,
+        mistake("the model left in evaluation mode", RIGHT.before(START, "model.eval()"), STREAM,
               "You switched the model to evaluation mode and left it there. Whoever handed it over goes on training: leave it as it came."),
-        wrong("hooks that write twice", HOOKED.but("model(ids)", "model(ids)\n    model(ids)"), STREAM,
+        mistake("hooks that write twice", HOOKED.but("model(ids)", "model(ids)\n    model(ids)"), STREAM,
               "Every block wrote twice: the model was asked twice while the hooks were on it. There is one entry after each block."),
-        wrong("a list that is kept", RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(
+        mistake("a list that is kept", RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(
                   FIRST, KEPT), STREAM,
               """Your list is kept from call to call, and each call writes on in it: a default such as [] is made once, with the function. Make a new
               list in every call."""),
     ),
-    right=(
-        right("block by block", RIGHT),
-        right("hooks, removed again", HOOKED),
-        right("accumulated", """
+    correct=(
+        correct("block by block", RIGHT),
+        correct("hooks, removed again", HOOKED),
+        correct("accumulated", """
             def residual_trace(model, ids):
                 from itertools import accumulate
                 return list(accumulate(model.blocks, lambda x, block: block(x), initial=model.embed(ids)))
         """),
-        right("by the parts of the model", """
+        correct("by the parts of the model", """
             @torch.no_grad()
             def residual_trace(net, tokens):
                 states = (net.words[tokens] + net.places[:tokens.shape[1]],)
@@ -223,7 +223,7 @@ EXERCISE = Exercise(
                     states += (net.blocks[i](states[i]).detach().clone(),)
                 return states
         """),
-        right("recursive", """
+        correct("recursive", """
             def residual_trace(model, ids):
                 def after(k):
                     if k == 0:
@@ -232,7 +232,7 @@ EXERCISE = Exercise(
                     return before + [model.blocks[k - 1].forward(before[-1])]
                 return after(len(model.blocks))
         """),
-        right("hooks before each block, and the end", """
+        correct("hooks before each block, and the end", """
             def residual_trace(model, ids):
                 seen = []
                 hooks = []

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch14_vision.shared import counted, sections, wrong_pixel
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import vision
 
@@ -111,157 +111,157 @@ EXERCISE = Exercise(
         visible("a kernel of 5 by 5", inputs, 1, 2, 3, 4, 3, 5),
         visible("a kernel of 2 by 2", even, 2),
         *usual_probes(inputs, other=(3, 2, 4, 5, 3, 3), smallest=(1, 1, 1, 1, 1, 1), common=(2, 3, 4, 3, 5, 3), precise=far_away),
-        hidden("a kernel of one cell", inputs, 2, 3, 4, 3, 2, 1, says="k: odd, 1 or more"),
-        hidden("a kernel larger than the image", inputs, 2, 2, 3, 2, 3, 7, says="k may be larger than the image"),
-        hidden("as many channels out as in", inputs, 2, 3, 3, 4, 2, 3, says="kernel: (O, C, k, k)"),
-        hidden("a kernel of 4 by 4", even, 4, says="Raises ValueError when k is even"),
+        hidden("a kernel of one cell", inputs, 2, 3, 4, 3, 2, 1, announced_by="k: odd, 1 or more"),
+        hidden("a kernel larger than the image", inputs, 2, 2, 3, 2, 3, 7, announced_by="k may be larger than the image"),
+        hidden("as many channels out as in", inputs, 2, 3, 3, 4, 2, 3, announced_by="kernel: (O, C, k, k)"),
+        hidden("a kernel of 4 by 4", even, 4, announced_by="Raises ValueError when k is even"),
     ),
-    wrong=(
-        wrong("shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j - b + r"), SHIFTS,
+    mistakes=(
+        mistake("shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j - b + r"), SHIFTS,
               """Your heads look the opposite way: the one for the upper left cell looks down and right. Cell (a, b) of the kernel lies a - k//2 rows
               *below* the middle and b - k//2 columns to the *right* of it; there the head looks."""),
-        wrong("rows shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j + b - r"), SHIFTS,
+        mistake("rows shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j + b - r"), SHIFTS,
               "Up and down are exchanged: the heads of the kernel's first row should look *up*, to the row before."),
-        wrong("columns shifted the other way", RIGHT.but(PLACE, "row, column = i + a - r, j - b + r"), SHIFTS,
+        mistake("columns shifted the other way", RIGHT.but(PLACE, "row, column = i + a - r, j - b + r"), SHIFTS,
               "Left and right are exchanged: the heads of the kernel's first column should look *left*, to the column before."),
-        wrong("kernel flipped", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, k - 1 - a, k - 1 - b].T"), SHIFTS,
+        mistake("kernel flipped", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, k - 1 - a, k - 1 - b].T"), SHIFTS,
               """The weights are right, and each head met the cell of the *opposite* head: the kernel was turned by half a turn, as a convolution does
               in mathematics, or the values were mixed with the weights on their side. Row i says where pixel i looks.""", quotes=wrong_pixel),
-        wrong("kernel transposed", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, b, a].T"), SHIFTS,
+        mistake("kernel transposed", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, b, a].T"), SHIFTS,
               "The weights are right, and rows and columns of the kernel are exchanged: head (a, b) takes cell (a, b).", quotes=wrong_pixel),
-        wrong("heads column by column", RIGHT.but("weights[a * k + b, pixel", "weights[b * k + a, pixel").but(
+        mistake("heads column by column", RIGHT.but("weights[a * k + b, pixel", "weights[b * k + a, pixel").but(
                   "weights[a * k + b] @", "weights[b * k + a] @"), SHIFTS,
               """The output is right, and the heads are counted down the kernel's columns. They are counted row by row: head 1 belongs to cell (0,
               1)."""),
-        wrong("rows and columns exchanged", RIGHT.but(PLACE, "row, column = i + b - r, j + a - r"), SHIFTS,
+        mistake("rows and columns exchanged", RIGHT.but(PLACE, "row, column = i + b - r, j + a - r"), SHIFTS,
               """In your weights the first index of a cell moves the column and the second the row. The first counts the kernel's *rows*: it says how
               far up or down."""),
-        wrong("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"), SHIFTS,
+        mistake("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"), SHIFTS,
               """Two things. The first index of a cell moves the column in your weights, and should move the row. And the heads look the opposite way:
               the first cell lies up and left."""),
-        wrong("every head looks at the pixel itself", RIGHT.but(PLACE, "row, column = i, j"), SHIFTS,
+        mistake("every head looks at the pixel itself", RIGHT.but(PLACE, "row, column = i, j"), SHIFTS,
               "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its cell lies on."),
-        wrong("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
+        mistake("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
               """The output is right, and the heads stand in the opposite order, or each lies on its side, which for shifts is the same. Head 0
               belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to those looked at."""),
-        wrong("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
+        mistake("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
               """Your heads look from the pixel itself down and right: cell (0, 0) lies on the pixel. The kernel's *middle* cell does, so half of them
               look up or left."""),
-        wrong("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE), BORDERS,
+        mistake("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE), BORDERS,
               """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is nothing: such a row of the
               weights is all zero."""),
-        wrong("no question whether it is inside", RIGHT.but(INSIDE, ANYWHERE), BORDERS,
+        mistake("no question whether it is inside", RIGHT.but(INSIDE, ANYWHERE), BORDERS,
               """A neighbor beyond the border has no number, and your code stops there, or takes the number of another pixel. Ask for its row and its
               column whether they are inside."""),
-        wrong("below 0 not asked", RIGHT.but(INSIDE, "inside = (row < H) & (column < W)"), BORDERS,
+        mistake("below 0 not asked", RIGHT.but(INSIDE, "inside = (row < H) & (column < W)"), BORDERS,
               """Beyond the lower and the right border you ask, above and to the left you do not: a number below 0 counts from the end, so these heads
               look at other pixels of the image."""),
-        wrong("the first row and column left out", RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
+        mistake("the first row and column left out", RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
               "Nobody looks at the first row and the first column: they have number 0, and that is inside."),
-        wrong("the last row and column left out", RIGHT.but(
+        mistake("the last row and column left out", RIGHT.but(
                   INSIDE, "inside = (row >= 0) & (row < H - 1) & (column >= 0) & (column < W - 1)"), BORDERS,
               "Nobody looks at the last row and the last column: they have the numbers H - 1 and W - 1, and those are inside."),
-        wrong("the padding counted as pixels", RIGHT.but("weights = torch.zeros(k * k, H * W, H * W, dtype=x.dtype)",
+        mistake("the padding counted as pixels", RIGHT.but("weights = torch.zeros(k * k, H * W, H * W, dtype=x.dtype)",
                   "P = W + 2 * r\n    weights = torch.zeros(k * k, H * W, (H + 2 * r) * P, dtype=x.dtype)").but(
                   INSIDE, ANYWHERE).but("(row * W + column)[inside]", "((row + r) * P + column + r)[inside]").but(PIXEL,
                   "pixels = F.pad(x, (r, r, r, r)).flatten(2).transpose(1, 2)"), BORDERS,
               """The weights count the zeros around the image as pixels. Outside there is nothing to look at: columns are the H * W pixels of the
               image, and a row is all zero where the neighbor is not among them."""),
-        wrong("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"), BORDERS,
+        mistake("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"), BORDERS,
               """Your heads walk over the right border into the next row. In memory the pixel after the last of a row is the first of the next; in the
               image it is not its neighbor. Ask for row *and* column whether they are inside."""),
-        wrong("the border again", RIGHT.but(INSIDE, "row, column = row.clamp(0, H - 1), column.clamp(0, W - 1)\n            " + ANYWHERE), BORDERS,
+        mistake("the border again", RIGHT.but(INSIDE, "row, column = row.clamp(0, H - 1), column.clamp(0, W - 1)\n            " + ANYWHERE), BORDERS,
               """Beyond the border your heads look at the nearest pixel of the border. Outside there is nothing: such a row of the weights is all
               zero."""),
-        wrong("reflected at the border", RIGHT.but(
+        mistake("reflected at the border", RIGHT.but(
                   INSIDE, "row, column = H - 1 - (H - 1 - row.abs()).abs(), W - 1 - (W - 1 - column.abs()).abs()\n            " + INSIDE), BORDERS,
               """Beyond the border your heads look back into the image, as in a mirror. Outside there is nothing: such a row of the weights is all
               zero."""),
-        wrong("nobody to look at shared out", RIGHT.but(
+        mistake("nobody to look at shared out", RIGHT.but(
                   PIXEL, "weights = torch.where(weights.sum(-1, keepdim=True) > 0, weights, torch.full_like(weights, 1 / (H * W)))\n    " + PIXEL), BORDERS,
               """A head that would look outside shares itself out equally over the whole image: a softmax over nothing does that. Such a row is all
               zero (chapter 08)."""),
-        wrong("itself where there is no neighbor", RIGHT.but(
+        mistake("itself where there is no neighbor", RIGHT.but(
                   ONE, ONE + "\n            weights[a * k + b, pixel[~inside], pixel[~inside]] = 1"), BORDERS,
               "A head that would look outside looks at the pixel itself instead. Outside there is nothing: such a row is all zero."),
-        wrong("a softmax at the end", RIGHT.but(PIXEL, "weights = torch.softmax(weights, dim=-1)\n    " + PIXEL), SHIFTS,
+        mistake("a softmax at the end", RIGHT.but(PIXEL, "weights = torch.softmax(weights, dim=-1)\n    " + PIXEL), SHIFTS,
               "The weights went through a softmax: every pixel looks a little at all. These heads look at *one* pixel each: their rows are one-hot."),
-        wrong("only inside", RIGHT.but(INSIDE, "inside = (i >= r) & (i < H - r) & (j >= r) & (j < W - r)"), BORDERS,
+        mistake("only inside", RIGHT.but(INSIDE, "inside = (i >= r) & (i < H - r) & (j >= r) & (j < W - r)"), BORDERS,
               "Pixels near the border got nothing at all. Only the heads that would look outside are empty there; the others see what there is."),
-        wrong("rows checked, columns not", RIGHT.but(INSIDE, "column = column % W\n            inside = (row >= 0) & (row < H)"), BORDERS,
+        mistake("rows checked, columns not", RIGHT.but(INSIDE, "column = column % W\n            inside = (row >= 0) & (row < H)"), BORDERS,
               "Above and below the border is respected; to the left and right your heads come back in on the other side. Ask for both."),
-        wrong("columns checked, rows not", RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
+        mistake("columns checked, rows not", RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
               "To the left and right the border is respected; above and below your heads come back in on the other side. Ask for both."),
-        wrong("H taken for W, where a 1 is put", RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
+        mistake("H taken for W, where a 1 is put", RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
               "i * H + j is no pixel's number. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),
-        wrong("H taken for W", RIGHT.but("i, j = pixel // W, pixel % W", "i, j = pixel // H, pixel % H").but(
+        mistake("H taken for W", RIGHT.but("i, j = pixel // W, pixel % W", "i, j = pixel // H, pixel % H").but(
                   "(row * W + column)[inside]", "(row * H + column)[inside].clamp(max=H * W - 1)"), SHIFTS,
               "The pixels of a row were counted by H. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),
-        wrong("the mean of the heads", RIGHT.but(BACK, "total = total / (k * k)\n    " + BACK), SHIFTS,
+        mistake("the mean of the heads", RIGHT.but(BACK, "total = total / (k * k)\n    " + BACK), SHIFTS,
               "The mean of the heads came back. A convolution *adds* what its cells contribute.", quotes=wrong_pixel),
-        wrong("the last head alone", RIGHT.but(HEAD, "total = weights[a * k + b] @ values"), SHIFTS,
+        mistake("the last head alone", RIGHT.but(HEAD, "total = weights[a * k + b] @ values"), SHIFTS,
               "Only the last head arrived: each turn of the loop wrote over the one before. Add up instead.", quotes=wrong_pixel),
-        wrong("the middle cell alone", RIGHT.but(HEAD, HEAD + " * (a == r and b == r)"), SHIFTS,
+        mistake("the middle cell alone", RIGHT.but(HEAD, HEAD + " * (a == r and b == r)"), SHIFTS,
               "Only the middle cell counts: each pixel was given what it is itself. Every head adds what its neighbor has.", quotes=wrong_pixel),
-        wrong("the values as they are", RIGHT.but(
+        mistake("the values as they are", RIGHT.but(
                   VALUES, "values = pixels.sum(-1, keepdim=True) @ kernel[:, :, a, b].mean(1, keepdim=True).T"), SHIFTS,
               """The channels were added up before they met the kernel. Each cell is a matrix (O, C): every channel has its own number for every
               channel that comes out.""", quotes=wrong_pixel),
-        wrong("the first channel alone", RIGHT.but(VALUES, "values = pixels[..., :1] @ kernel[:, :1, a, b].T"), SHIFTS,
+        mistake("the first channel alone", RIGHT.but(VALUES, "values = pixels[..., :1] @ kernel[:, :1, a, b].T"), SHIFTS,
               "Only channel 0 of the image was used. A cell of the kernel sums over all C channels.", quotes=wrong_pixel),
-        wrong("kernel's channels exchanged", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, a, b]"), SHIFTS,
+        mistake("kernel's channels exchanged", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, a, b]"), SHIFTS,
               "A cell of the kernel is (O, C): out first, as in torch's conv2d. It met the pixels the wrong way round, which fits only where O = C."),
-        wrong("pixels cut by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)"), SHIFTS,
+        mistake("pixels cut by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)"), SHIFTS,
               """A row that should be one pixel's channels holds several pixels of one channel. Join height and width first, then move the channels
               behind.""", quotes=wrong_pixel),
-        wrong("put back by reshape alone", RIGHT.but(BACK, "out = total.reshape(B, out_channels, H, W)"), SHIFTS,
+        mistake("put back by reshape alone", RIGHT.but(BACK, "out = total.reshape(B, out_channels, H, W)"), SHIFTS,
               """The sum of the heads is (B, H * W, O), and it was put back by reshape alone. Channels move in front of the pixels first.""",
               quotes=wrong_pixel),
-        wrong("a sentence of pixels", RIGHT.but(BACK, "out = total"), SHIFTS,
+        mistake("a sentence of pixels", RIGHT.but(BACK, "out = total"), SHIFTS,
               "The output is still a sentence of pixels, (B, H * W, O). Put it back into an image, (B, O, H, W)."),
-        wrong("the first image alone", RIGHT.but(BACK, "out = total[:1].expand(B, -1, -1).transpose(1, 2).reshape(B, out_channels, H, W)"), SHIFTS,
+        mistake("the first image alone", RIGHT.but(BACK, "out = total[:1].expand(B, -1, -1).transpose(1, 2).reshape(B, out_channels, H, W)"), SHIFTS,
               "All images came out as the first one. Each image of the batch has its own pixels.", quotes=wrong_pixel),
-        wrong("the image made smaller", RIGHT.but("return out, weights", "return out[:, :, r:H - r, r:W - r], weights"), BORDERS,
+        mistake("the image made smaller", RIGHT.but("return out, weights", "return out[:, :, r:H - r, r:W - r], weights"), BORDERS,
               "The border was cut off, as a convolution without padding does. The output is as large as the image; outside counts as 0."),
-        wrong("weights as a grid of heads", RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
+        mistake("weights as a grid of heads", RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
               "The heads still lie in a grid (k, k). One axis is wanted: (k * k, H * W, H * W), row by row."),
-        wrong("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"), SHIFTS,
+        mistake("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"), SHIFTS,
               "Pixels of the weights are still (H, W) twice. Count them row by row: (k * k, H * W, H * W)."),
-        wrong("weights for each image", RIGHT.but("return out, weights", "return out, weights.expand(B, -1, -1, -1)"), SHIFTS,
+        mistake("weights for each image", RIGHT.but("return out, weights", "return out, weights.expand(B, -1, -1, -1)"), SHIFTS,
               "The weights have a batch axis. They are the same for every image: (k * k, H * W, H * W)."),
-        wrong("weights in float32", RIGHT.but(", dtype=x.dtype", "").but(
+        mistake("weights in float32", RIGHT.but(", dtype=x.dtype", "").but(
                   "weights[a * k + b] @ values", "weights[a * k + b].to(x.dtype) @ values"), SHIFTS,
               "The weights are float32 whatever x is. They have the dtype of x, like the output."),
-        wrong("weights as truth values", RIGHT.but("return out, weights", "return out, weights.bool()"), SHIFTS,
+        mistake("weights as truth values", RIGHT.but("return out, weights", "return out, weights.bool()"), SHIFTS,
               "The weights came back as True and False. Numbers are wanted, 0 and 1, of the dtype of x."),
-        wrong("weights that hold the kernel", RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
+        mistake("weights that hold the kernel", RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
               "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from there is the value."),
-        wrong("the kernel in the weights, for both", RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
+        mistake("the kernel in the weights, for both", RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
                   PIXEL, "weights = weights * kernel[0, 0].reshape(-1, 1, 1)\n    " + PIXEL), SHIFTS,
               "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from there is the value."),
-        wrong("only the output", RIGHT.but("return out, weights", "return out"), SHIFTS,
+        mistake("only the output", RIGHT.but("return out, weights", "return out"), SHIFTS,
               "Only the output came back. Return the weights as well, as a pair (out, weights)."),
-        wrong("weights first", RIGHT.but("return out, weights", "return weights, out"), SHIFTS,
+        mistake("weights first", RIGHT.but("return out, weights", "return weights, out"), SHIFTS,
               "The pair is the wrong way round: the output comes first, then the weights."),
-        wrong("no check of k", RIGHT.but(CHECK, ""), SHIFTS,
+        mistake("no check of k", RIGHT.but(CHECK, ""), SHIFTS,
               "A kernel of 2 by 2 went through. It has no middle cell, so there is nothing to lay on the pixel: raise a ValueError."),
-        wrong("an assert in place of ValueError", RIGHT.but(CHECK, "assert k % 2 == 1\n    "), SHIFTS,
+        mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert k % 2 == 1\n    "), SHIFTS,
               "k is checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). A ValueError is asked for."),
-        wrong("always 3 by 3", RIGHT.but("kernel.shape[0], kernel.shape[-1]", "kernel.shape[0], 3").but(
+        mistake("always 3 by 3", RIGHT.but("kernel.shape[0], kernel.shape[-1]", "kernel.shape[0], 3").but(
                   CHECK, 'if kernel.shape[-1] % 2 == 0:\n        raise ValueError("k must be odd")\n    '), SHIFTS,
               "k was taken for 3, whatever the kernel is. Its last axis says it."),
-        wrong("a kernel larger than the image refused", RIGHT.but("if k % 2 == 0:", "if k % 2 == 0 or k > 2 * H + 1 or k > 2 * W + 1:"), BORDERS,
+        mistake("a kernel larger than the image refused", RIGHT.but("if k % 2 == 0:", "if k % 2 == 0 or k > 2 * H + 1 or k > 2 * W + 1:"), BORDERS,
               "A ValueError comes for a kernel that is larger than the image. Its far cells look outside, where there is nothing; the others work."),
-        wrong("weights written while they are used", RIGHT.but(ONE, ONE + """
+        mistake("weights written while they are used", RIGHT.but(ONE, ONE + """
             seen = x.reshape(B, C, H * W).transpose(1, 2) @ kernel[:, :, a, b].T
             parts = (weights[a * k + b] @ seen) + (parts if a + b else 0)""").but(PIXEL, "total = parts").without("total = 0").but(MIXING, ""), SHIFTS,
               """The numbers are right, but the way back stops: a head's weights were used in a product, and then the same tensor was written into,
               for the next head. Fill all of the weights first and mix afterwards, or stack one tensor for each head."""),
         *usual_mistakes(RIGHT, arguments="x kernel", detached=SHIFTS, float32=SHIFTS, single=SHIFTS, squeezed=SHIFTS, viewed=SHIFTS),
     ),
-    right=(
-        right("each head by an index", RIGHT),
-        right("loops over pixels", """
+    correct=(
+        correct("each head by an index", RIGHT),
+        correct("loops over pixels", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 out_channels, k = kernel.shape[0], kernel.shape[-1]
@@ -285,7 +285,7 @@ EXERCISE = Exercise(
                 out = total.transpose(1, 2).reshape(B, out_channels, H, W)
                 return out, weights
         """),
-        right("shifted diagonals", """
+        correct("shifted diagonals", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 O, _, k, _ = kernel.shape
@@ -304,7 +304,7 @@ EXERCISE = Exercise(
                 out = torch.einsum('hqk,bck,och->boq', weights, x.flatten(2), cells)
                 return out.reshape(B, O, H, W), weights
         """),
-        right("rows and columns apart, by kron", """
+        correct("rows and columns apart, by kron", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 k = kernel.shape[2]
@@ -316,7 +316,7 @@ EXERCISE = Exercise(
                 out = torch.einsum('bhpc,och->bop', gathered, kernel.flatten(2))
                 return out.reshape(B, -1, H, W), weights
         """),
-        right("unfold for the output, one-hot for the weights", """
+        correct("unfold for the output, one-hot for the weights", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 k = kernel.size(-1)
@@ -330,7 +330,7 @@ EXERCISE = Exercise(
                 out = kernel.reshape(kernel.size(0), -1) @ columns
                 return out.reshape(B, -1, H, W), weights
         """),
-        right("a padded grid of numbers, and a pair as a list", """
+        correct("a padded grid of numbers, and a pair as a list", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 k = kernel.shape[3]
@@ -345,7 +345,7 @@ EXERCISE = Exercise(
                 out = sum(weights[n] @ flat @ kernel[:, :, n // k, n % k].T for n in range(k * k))
                 return out.permute(0, 2, 1).reshape(B, -1, H, W), weights
         """),
-        right("all loops, numbers one by one", """
+        correct("all loops, numbers one by one", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 O, k = kernel.shape[0], kernel.shape[2]
@@ -363,7 +363,7 @@ EXERCISE = Exercise(
                     out.append(here)
                 return torch.stack(out, dim=-1).reshape(B, O, H, W), weights
         """),
-        right("weights by a softmax of large scores, emptied outside", """
+        correct("weights by a softmax of large scores, emptied outside", """
             def conv_as_attention(x, kernel):
                 B, C, H, W = x.shape
                 k = kernel.shape[-1]

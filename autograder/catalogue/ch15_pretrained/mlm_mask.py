@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch15_pretrained.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import pretrained
 
@@ -205,150 +205,150 @@ AMONG = {"atol": CHANCE, "rtol": 0.0}
 
 EXERCISE = Exercise(
     id="mlm-mask", number="15.1", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
-    reference=mlm_mask, reads=what_happened, section=MLM, quotes=shares, seconds=60.0,
+    reference=mlm_mask, normalize=what_happened, section=MLM, quotes=shares, seconds=60.0,
     omits={"precision": "ids are whole numbers, and shares are compared as far as chance allows"},
     probes=(
         visible("p = 1, two sentences", by_hand(1.0)),
         visible("p = 0.92, 20,000 tokens", many(), **AMONG),
-        hidden("p = 0.15", inputs, 0.15, 4 * ROWS, says="p: each word's own chance", **AMONG),
-        hidden("p = 0.5, drawn with g", inputs, 0.5, also={"generator"}, says="drawn with the generator g alone", **AMONG),
-        hidden("p = 1", inputs, 1.0, says="from 0 to 1", **AMONG),
-        hidden("p = 0", inputs, 0.0, 3, 5, says="from 0 to 1"),
-        hidden("other ids", inputs, 0.5, ROWS, LENGTH, 44, 43, (5, 11, 43), says="any ids", **AMONG),
-        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0), says="need not be one of them", **AMONG),
-        hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), says="may be empty", **AMONG),
-        hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),
-        hidden("one sentence", inputs, 0.5, 1, 20_000, 40, 2, (0, 2, 1), says=PROMISED, **AMONG),
+        hidden("p = 0.15", inputs, 0.15, 4 * ROWS, announced_by="p: each word's own chance", **AMONG),
+        hidden("p = 0.5, drawn with g", inputs, 0.5, checks={"generator"}, announced_by="drawn with the generator g alone", **AMONG),
+        hidden("p = 1", inputs, 1.0, announced_by="from 0 to 1", **AMONG),
+        hidden("p = 0", inputs, 0.0, 3, 5, announced_by="from 0 to 1"),
+        hidden("other ids", inputs, 0.5, ROWS, LENGTH, 44, 43, (5, 11, 43), announced_by="any ids", **AMONG),
+        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0), announced_by="need not be one of them", **AMONG),
+        hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), announced_by="may be empty", **AMONG),
+        hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), announced_by=PROMISED, **AMONG),
+        hidden("one sentence", inputs, 0.5, 1, 20_000, 40, 2, (0, 2, 1), announced_by=PROMISED, **AMONG),
         second_call(inputs, 0.5, **AMONG),
     ),
-    wrong=(
-        wrong("specials chosen", RIGHT.without(REAL), MLM,
+    mistakes=(
+        mistake("specials chosen", RIGHT.without(REAL), MLM,
               """Specials were chosen too: the model is asked to guess pads and the tokens that frame a sentence. Nothing can be learned there; leave
               them out before anything else is decided.""", quotes=tables),
-        wrong("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
+        mistake("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
               "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.", quotes=tables),
-        wrong("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
+        mistake("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
               "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
-        wrong("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
+        mistake("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
               "The ids 0, 1 and 2 were left out whatever `specials` says. It is the last argument, and its ids may be any."),
-        wrong("specials covered, but not asked", RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
+        mistake("specials covered, but not asked", RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
               "Specials have no label, but the mask or another word stands in their place. Leave them out of both.", quotes=tables),
-        wrong("the loss on everything", RIGHT.but(LABELED, "labels = ids.clone()"), EIGHTY,
+        mistake("the loss on everything", RIGHT.but(LABELED, "labels = ids.clone()"), EIGHTY,
               """Every token has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
               asked; everywhere else stands -100.""", quotes=tables),
-        wrong("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
+        mistake("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
               """Every word has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
               asked; everywhere else stands -100."""),
-        wrong("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
+        mistake("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
               """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model must
               not know that what it sees is right.""", shows=only_changed),
-        wrong("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
+        mistake("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
               """The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the word that was covered.""",
               quotes=tables),
-        wrong("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"), EIGHTY,
+        mistake("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"), EIGHTY,
               "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.", quotes=tables),
-        wrong("pad instead of -100", RIGHT.but("-100", "0"), EIGHTY,
+        mistake("pad instead of -100", RIGHT.but("-100", "0"), EIGHTY,
               "Where nothing is asked stands 0, which is an id. -100 is what torch's cross-entropy passes over.", quotes=tables),
-        wrong("-1 instead of -100", RIGHT.but("-100", "-1"), EIGHTY,
+        mistake("-1 instead of -100", RIGHT.but("-100", "-1"), EIGHTY,
               "Where nothing is asked stands -1. torch's cross-entropy passes over -100, and stops at -1.", quotes=tables),
-        wrong("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
+        mistake("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
               "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.", quotes=tables),
-        wrong("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
+        mistake("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
               """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at a word that it sees: 80 %
               become the mask, 10 % another word, 10 % stay."""),
-        wrong("none stays", RIGHT.but("fate >= 0.9", "fate >= 0.8"), EIGHTY,
+        mistake("none stays", RIGHT.but("fate >= 0.9", "fate >= 0.8"), EIGHTY,
               "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % stay as they are."),
-        wrong("none becomes another", RIGHT.without(SWAP), EIGHTY,
+        mistake("none becomes another", RIGHT.without(SWAP), EIGHTY,
               """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words: 10 % become another word,
               drawn from the vocabulary, and 10 % stay."""),
-        wrong("80 and 10 exchanged", RIGHT.but("fate < 0.8", "fate < 0.1").but("fate >= 0.9", "fate >= 0.2"), EIGHTY,
+        mistake("80 and 10 exchanged", RIGHT.but("fate < 0.8", "fate < 0.1").but("fate >= 0.9", "fate >= 0.2"), EIGHTY,
               "80 % of the chosen words became another word, and 10 % the mask. It is the other way round."),
-        wrong("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
+        mistake("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
               "80 % of the chosen words stay as they are. 80 % become the mask."),
-        wrong("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
+        mistake("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
               "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out what was chosen."),
-        wrong("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
+        mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
               "Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only chosen words change."),
-        wrong("one draw for both", RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"), EIGHTY,
+        mistake("one draw for both", RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"), EIGHTY,
               """One random number decided both whether a word is chosen and what becomes of it. Among those below p nearly all are below .8 too. Draw
               once more for the second question."""),
-        wrong("one draw for each sentence", RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
+        mistake("one draw for each sentence", RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
               """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there is nothing to guess from.
               Each word has a draw of its own."""),
-        wrong("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
+        mistake("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
               """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table as large as
               ids."""),
-        wrong("the first sentence alone", RIGHT.but(REAL, "chosen = chosen & ~special & (torch.arange(len(ids)) == 0)[:, None]"), MLM,
+        mistake("the first sentence alone", RIGHT.but(REAL, "chosen = chosen & ~special & (torch.arange(len(ids)) == 0)[:, None]"), MLM,
               "Only the first sentence has labels. The batch holds several: ids is (B, T).", quotes=None, shows=first_alone),
-        wrong("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
+        mistake("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
               "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own.", quotes=None),
-        wrong("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
+        mistake("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
               "All replaced words became one and the same. Draw another word for each.", quotes=tables),
-        wrong("one other word for each sentence", RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
+        mistake("one other word for each sentence", RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
               "All replaced words of a sentence became one and the same. Draw another word for each.", quotes=None),
-        wrong("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
+        mistake("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
               "The other words were taken from the sentence itself. They are drawn from all V ids.", quotes=None),
-        wrong("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
+        mistake("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
               """Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.""",
               quotes=None, shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
-        wrong("two draws for one fate", RIGHT.but(
+        mistake("two draws for one fate", RIGHT.but(
                   "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
               """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and 18 % stay. One draw decides
               between all three, so that 80, 10 and 10 % add up."""),
-        wrong("only covered words are asked", RIGHT.but(RETURN, """
+        mistake("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
               """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked too: the model must not
               know that what it sees is right.""", shows=only_covered),
-        wrong("ids from 1 to V", RIGHT.but("torch.randint(V, ids.shape, generator=g)", "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
+        mistake("ids from 1 to V", RIGHT.but("torch.randint(V, ids.shape, generator=g)", "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
               "Some of the other words have the id V, which the vocabulary does not have: ids run from 0 to V - 1.", quotes=tables),
-        wrong("exactly so many", RIGHT.but(DRAWN, """
+        mistake("exactly so many", RIGHT.but(DRAWN, """
                   wanted = int(p * ids.shape[1])
                   chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""), MLM,
               """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever asked. Each word is chosen by
               itself, with probability p."""),
-        wrong("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
+        mistake("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
               "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
-        wrong("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
+        mistake("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
               "15 % of the words were chosen whatever p is. It is the second argument."),
-        wrong("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
+        mistake("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
               "p was asked twice, so only p times p of the words were chosen."),
-        wrong("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
+        mistake("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
               """Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth
               argument.""",
               quotes=tables, shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75),
-        wrong("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
+        mistake("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
                   "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)",
                   "torch.randint(V, ids.shape)"), MLM,
               "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the same g."),
-        wrong("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
+        mistake("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
               "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
-        wrong("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
+        mistake("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
               "Only one table came back. Two are wanted: what the model reads, and the labels."),
-        wrong("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
+        mistake("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
               "The second result says *where* words were chosen. The labels are wanted: the word that stood there, and -100 elsewhere."),
-        wrong("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
+        mistake("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
               "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be read with a fraction."),
         in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
                  "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and the labels that share it."),
-        wrong("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
+        mistake("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
               """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
               shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
-        wrong("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
+        mistake("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
               """The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others. (Or words
               were taken for specials that are none.)""",
               shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
-        wrong("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
+        mistake("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
               """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",
               shows=lambda evidence: " of dtype " in evidence.got[FORM]),
     ),
-    right=(
-        right("three tables", RIGHT),
-        right("word by word", """
+    correct=(
+        correct("three tables", RIGHT),
+        correct("word by word", """
             def mlm_mask(ids, p, g, mask_id, V, specials):
                 def u():
                     return torch.rand(1, generator=g).item()
@@ -365,7 +365,7 @@ EXERCISE = Exercise(
                             inputs[b][t] = int(torch.randint(0, V, (), generator=g))
                 return torch.tensor(inputs), torch.tensor(labels)
         """),
-        right("a classifier of fates", """
+        correct("a classifier of fates", """
             def mlm_mask(ids, p, g, mask_id, V, specials):
                 words = ~torch.isin(ids, torch.tensor(specials, dtype=torch.long))
                 chosen = torch.bernoulli(torch.full(ids.shape, float(p)), generator=g).bool() & words
@@ -379,7 +379,7 @@ EXERCISE = Exercise(
                 x[swapped[:, 0], swapped[:, 1]] = torch.randint(V, (len(swapped),), generator=g)
                 return x, y
         """),
-        right("half of what is left, as libraries do", """
+        correct("half of what is left, as libraries do", """
             def mlm_mask(ids, p, g, mask_id, V, specials):
                 labels = ids.clone()
                 chances = torch.full(labels.shape, p)
@@ -395,7 +395,7 @@ EXERCISE = Exercise(
                 out[random] = words[random]
                 return out, labels
         """),
-        right("one number for both questions, stretched", """
+        correct("one number for both questions, stretched", """
             def mlm_mask(ids, p, g, mask_id, V, specials):
                 u = torch.rand(ids.shape, generator=g, dtype=torch.float64)
                 usual = torch.ones_like(ids, dtype=torch.bool)
@@ -407,7 +407,7 @@ EXERCISE = Exercise(
                 x = torch.where(usual & (u >= 0.8 * p) & (u < 0.9 * p), other, x)
                 return [x, torch.where(usual & (u < p), ids, torch.full_like(ids, -100))]
         """),
-        right("a NamedTuple", """
+        correct("a NamedTuple", """
             from typing import NamedTuple
 
             class Batch(NamedTuple):

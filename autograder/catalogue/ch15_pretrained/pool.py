@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, turned, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.beyond.pretrained import pool
@@ -106,140 +106,140 @@ EXERCISE = Exercise(
         visible("by hand: cls", by_hand("cls")),
         visible("another word", by_hand("sum")),
         *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"), floats=False),
-        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, says=PROMISED),  # a count of 1 + 1e-8 is right too
-        hidden("max of other sizes", inputs, 3, 7, 4, "max", says=PROMISED),
-        hidden("cls of other sizes", inputs, 4, 3, 5, "cls", says=PROMISED),
-        hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0, says=PROMISED),
-        hidden("max of one token", inputs, 1, 1, 3, "max", says=PROMISED),
-        hidden("cls of one token", inputs, 1, 1, 3, "cls", says=PROMISED),
-        hidden("gradients of max", inputs, 3, 5, 4, "max", torch.float64, also=GRADIENTS, says=PROMISED),
-        hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, also=GRADIENTS, says=PROMISED),
-        hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True, says="Pads may stand anywhere after place 0"),
-        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, says="Pads may stand anywhere after place 0"),
-        hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True, says="A sentence of pads alone gives zeros"),
-        hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True, says="A sentence of pads alone gives zeros"),
-        hidden("cls of a sentence without a real token", inputs, 3, 4, 5, "cls", empty=True, says="whatever the mask is"),
-        hidden("a word in capitals", inputs, 2, 3, 4, "MAX", says="Any other word raises ValueError"),
-        hidden("an empty word", inputs, 2, 3, 4, "", says="Any other word raises ValueError"),
-        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax", says="Any other word raises ValueError"),
+        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, announced_by=PROMISED),  # a count of 1 + 1e-8 is right too
+        hidden("max of other sizes", inputs, 3, 7, 4, "max", announced_by=PROMISED),
+        hidden("cls of other sizes", inputs, 4, 3, 5, "cls", announced_by=PROMISED),
+        hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0, announced_by=PROMISED),
+        hidden("max of one token", inputs, 1, 1, 3, "max", announced_by=PROMISED),
+        hidden("cls of one token", inputs, 1, 1, 3, "cls", announced_by=PROMISED),
+        hidden("gradients of max", inputs, 3, 5, 4, "max", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
+        hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
+        hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True, announced_by="Pads may stand anywhere after place 0"),
+        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, announced_by="Pads may stand anywhere after place 0"),
+        hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True, announced_by="A sentence of pads alone gives zeros"),
+        hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True, announced_by="A sentence of pads alone gives zeros"),
+        hidden("cls of a sentence without a real token", inputs, 3, 4, 5, "cls", empty=True, announced_by="whatever the mask is"),
+        hidden("a word in capitals", inputs, 2, 3, 4, "MAX", announced_by="Any other word raises ValueError"),
+        hidden("an empty word", inputs, 2, 3, 4, "", announced_by="Any other word raises ValueError"),
+        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax", announced_by="Any other word raises ValueError"),
     ),
-    wrong=(
-        wrong("pads averaged", RIGHT.but(TOTAL, "total = h.sum(dim=1)").but(COUNT, "count = h.shape[1]"), POOL,
+    mistakes=(
+        mistake("pads averaged", RIGHT.but(TOTAL, "total = h.sum(dim=1)").but(COUNT, "count = h.shape[1]"), POOL,
               """The pads went into the mean, so a sentence's vector depends on how long the longest sentence of its batch is. Only real tokens
               count."""),
-        wrong("divided by the whole length", RIGHT.but(COUNT, "count = h.shape[1]"), POOL,
+        mistake("divided by the whole length", RIGHT.but(COUNT, "count = h.shape[1]"), POOL,
               """The pads were left out of the sum and still counted when it was divided, so short sentences have short vectors. Divide by how many
               tokens are real."""),
-        wrong("pads in the sum", RIGHT.but("(h * real).sum", "h.sum"), POOL,
+        mistake("pads in the sum", RIGHT.but("(h * real).sum", "h.sum"), POOL,
               "The pads' vectors are in the sum, though only the real tokens were counted. Their vectors are not zero: hide them first."),
-        wrong("divided by the real tokens of the batch", RIGHT.but(COUNT, "count = real.sum().clamp(min=1)"), POOL,
+        mistake("divided by the real tokens of the batch", RIGHT.but(COUNT, "count = real.sum().clamp(min=1)"), POOL,
               "Each sum was divided by the real tokens of *all* sentences. Every sentence is divided by its own count."),
-        wrong("the mean of the batch", RIGHT.but(MEAN, "return (total.sum(0) / count.sum(0)).expand(len(h), -1)"), POOL,
+        mistake("the mean of the batch", RIGHT.but(MEAN, "return (total.sum(0) / count.sum(0)).expand(len(h), -1)"), POOL,
               "All sentences got one and the same vector, the mean over the batch. Each sentence has its own."),
-        wrong("not divided", RIGHT.but(MEAN, "return total"), POOL,
+        mistake("not divided", RIGHT.but(MEAN, "return total"), POOL,
               "This is the sum of the real tokens, not their mean: longer sentences have longer vectors."),
-        wrong("one too many in the count", RIGHT.but("clamp(min=1)", "clamp(min=1) + 1"), POOL,
+        mistake("one too many in the count", RIGHT.but("clamp(min=1)", "clamp(min=1) + 1"), POOL,
               """The count is one too large. If the 1 is there to keep 0 from being divided by, it is in the way of all others: raise only counts of 0
               to 1."""),
-        wrong("the first token left out", RIGHT.but(TOTAL, "total = (h * real)[:, 1:].sum(dim=1)").but(
+        mistake("the first token left out", RIGHT.but(TOTAL, "total = (h * real)[:, 1:].sum(dim=1)").but(
                   COUNT, "count = real[:, 1:].sum(dim=1).clamp(min=1)"), POOL,
               "The token at position 0 is missing from the mean. It is a real token like the others."),
-        wrong("the inverted mask", RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL,
+        mistake("the inverted mask", RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL,
               "The pads were kept and the words left out. True marks a *real* token."),
-        wrong("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
+        mistake("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
               "A pad won: its vector took part in the maximum. Pads must lose against everything."),
-        wrong("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
+        mistake("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
               "The pads were set to 0, and where all words are negative a 0 wins. What is to lose a maximum has to lie below everything."),
-        wrong("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
+        mistake("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
               """The pads were set to a number that is low, but not below everything: your fill wins where the words' numbers are lower still. Minus
               infinity loses against all."""),
-        wrong("the max over features", RIGHT.but(LARGEST, "largest = hidden.max(dim=-1).values").but(BIGGEST, "return largest"), POOL,
+        mistake("the max over features", RIGHT.but(LARGEST, "largest = hidden.max(dim=-1).values").but(BIGGEST, "return largest"), POOL,
               "The largest feature of each *token* was taken. One vector for the sentence: each feature by itself, over the tokens."),
-        wrong("the mean over features", RIGHT.but(TOTAL, "total = (h * real).sum(dim=-1)").but(COUNT, "count = h.shape[-1]"), POOL,
+        mistake("the mean over features", RIGHT.but(TOTAL, "total = (h * real).sum(dim=-1)").but(COUNT, "count = h.shape[-1]"), POOL,
               "The features of each *token* were averaged. One vector for the sentence: each feature by itself, over the tokens."),
-        wrong("places instead of values", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
+        mistake("places instead of values", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
               "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
-        wrong("values and places", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
+        mistake("values and places", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
               "Two tensors came back for max: torch's max along an axis gives values and their places. The values are wanted."),
-        wrong("the largest size", RIGHT.but(LARGEST, """
+        mistake("the largest size", RIGHT.but(LARGEST, """
                   where = h.abs().masked_fill(~real, -1.0).argmax(dim=1, keepdim=True)
                   largest = h.gather(1, where).squeeze(1)"""), POOL,
               "The number that is farthest from 0 was taken, whatever its sign. -6 is less than -2."),
-        wrong("the largest token", RIGHT.but(LARGEST, """
+        mistake("the largest token", RIGHT.but(LARGEST, """
                   where = h.norm(dim=-1).masked_fill(~mask, -1.0).argmax(dim=1)
                   largest = h[torch.arange(len(h)), where]"""), POOL,
               "One token was chosen, the longest vector, with all its features. Each feature has a maximum of its own."),
-        wrong("the least", RIGHT.but('float("-inf")', 'float("inf")').but("hidden.max", "hidden.min"), POOL,
+        mistake("the least", RIGHT.but('float("-inf")', 'float("inf")').but("hidden.max", "hidden.min"), POOL,
               "These are the smallest numbers, not the largest."),
-        wrong("the first token left out of the max", RIGHT.but("hidden.max(dim=1)", "hidden[:, min(1, h.shape[1] - 1):].max(dim=1)").but(
+        mistake("the first token left out of the max", RIGHT.but("hidden.max(dim=1)", "hidden[:, min(1, h.shape[1] - 1):].max(dim=1)").but(
                   BIGGEST, "return torch.where(largest.isinf(), h[:, 0], largest).masked_fill(~real.any(dim=1), 0.0)"), POOL,
               "The token at position 0 is missing from the maximum. It is a real token like the others."),
-        wrong("cls is the last", RIGHT.but("h[:, 0]", "h[:, -1]"), POOL,
+        mistake("cls is the last", RIGHT.but("h[:, 0]", "h[:, -1]"), POOL,
               "The last position was taken, which in most sentences is a pad. The class token stands first, at position 0."),
-        wrong("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"), POOL,
+        mistake("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"), POOL,
               """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the others. Here the class token
               stands first, at position 0."""),
-        wrong("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
+        mistake("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
               "For cls the mask was looked at. The class token stands at position 0, whatever the mask is."),
-        wrong("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
+        mistake("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
               "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along the second."),
-        wrong("cls is the first feature", RIGHT.but("h[:, 0]", "h[..., 0]"), POOL,
+        mistake("cls is the first feature", RIGHT.but("h[:, 0]", "h[..., 0]"), POOL,
               "The first *feature* of every token came back. The class token is the first along the second axis, with all its features."),
-        wrong("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
+        mistake("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
               "Position 1 was taken. Python counts from 0, and the class token stands first."),
-        wrong("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
+        mistake("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
               "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
-        wrong("an axis kept, max", RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
+        mistake("an axis kept, max", RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
               "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
-        wrong("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
+        mistake("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
               """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A batch of vectors has the shape
               (B, D)."""),
-        wrong("an axis kept", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
+        mistake("an axis kept", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
                   BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"), POOL,
               "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
-        wrong("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
+        mistake("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
                   BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS, "return F.normalize(h[:, 0], dim=-1)"), POOL,
               "The vectors were brought to length 1. That helps where cosines are taken later; here they come back as they are."),
-        wrong("the mean brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)"), POOL,
+        mistake("the mean brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)"), POOL,
               "The mean was brought to length 1. That helps where cosines are taken later; here it comes back as it is."),
-        wrong("NaN for pads alone", RIGHT.but(".clamp(min=1)", ""), POOL,
+        mistake("NaN for pads alone", RIGHT.but(".clamp(min=1)", ""), POOL,
               """A sentence without a real token ended in 0 divided by 0, and one NaN spoils the loss of the whole batch. Its vector is zeros: keep
               the count from being 0."""),
-        wrong("minus infinity for pads alone", RIGHT.but(BIGGEST, "return largest"), POOL,
+        mistake("minus infinity for pads alone", RIGHT.but(BIGGEST, "return largest"), POOL,
               """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence without a real token has
               zeros.""", shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
-        wrong("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
+        mistake("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
               """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such number spoils the loss of the
               whole batch. Its vector is zeros.""", shows=zeros_missing),
-        wrong("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
+        mistake("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
               """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is no number. Put the fill where
               the pads are, without a product."""),
-        wrong("the real tokens taken to stand in front", RIGHT.but(REAL, """
+        mistake("the real tokens taken to stand in front", RIGHT.but(REAL, """
                   real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,
               """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand anywhere. The mask says which
               ones are real."""),
-        wrong("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
+        mistake("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
                   'how == "cls"', 'how.startswith("cls")'), POOL,
               "A word that only begins like one of the three was taken for it. Compare whole words; any other raises ValueError."),
-        wrong("capitals go by", RIGHT.before(REAL, "how = how.lower()"), POOL,
+        mistake("capitals go by", RIGHT.before(REAL, "how = how.lower()"), POOL,
               "A word in capitals was taken for one of the three. Any word but these three raises ValueError."),
-        wrong("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
+        mistake("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
               """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max cls", the empty text is found in
               every text. Compare whole words."""),
-        wrong("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
+        mistake("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
               """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
               raises ValueError."""),
-        wrong("another word taken for the mean", RIGHT.but('how == "mean"', 'how not in ("max", "cls")'), POOL,
+        mistake("another word taken for the mean", RIGHT.but('how == "mean"', 'how not in ("max", "cls")'), POOL,
               """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
               raises ValueError."""),
-        wrong("another word taken for max", RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL,
+        mistake("another word taken for max", RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL,
               """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
               raises ValueError."""),
-        wrong("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
+        mistake("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
               "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
-        wrong("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
+        mistake("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
               "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
-        wrong("a dictionary of three", """
+        mistake("a dictionary of three", """
             def pool(h, mask, how):
                 real = mask.unsqueeze(-1)
                 ways = {
@@ -250,23 +250,23 @@ EXERCISE = Exercise(
                 return ways[how]
         """, POOL,
               "For a word that is none of the three your code stops with KeyError, by accident. ValueError is asked for."),
-        wrong("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
+        mistake("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
                   HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
               "Mean and max were mixed for max. One of the three at a time, as how says."),
         *usual_mistakes(RIGHT, arguments="h", detached=POOL, float32=POOL, single=POOL, squeezed=POOL),
         in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
-        wrong("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"), POOL,
+        mistake("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"), POOL,
               """The shares lost digits: mask and count are no floats, and what torch divides of them is float32, seven digits, whatever h is. Give
               one of them the dtype of h first."""),
-        wrong("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
+        mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
               """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise only counts of 0 to 1:
               clamp(min=1).""", shows=a_little_small),
-        wrong("always float64", RIGHT.ending_in(".double()"), POOL,
+        mistake("always float64", RIGHT.ending_in(".double()"), POOL,
               "float64 came back for every input. The result keeps the dtype of h."),
     ),
-    right=(
-        right("a product and a fill", RIGHT),
-        right("sentence by sentence", """
+    correct=(
+        correct("a product and a fill", RIGHT),
+        correct("sentence by sentence", """
             def pool(h, mask, how):
                 if how not in ("mean", "cls", "max"):
                     raise ValueError(f"how = {how}")
@@ -283,7 +283,7 @@ EXERCISE = Exercise(
                         rows.append(kept.max(dim=0).values)
                 return torch.stack(rows)
         """),
-        right("shares of attention", """
+        correct("shares of attention", """
             def pool(x, m, kind):
                 m = m.to(x.dtype)
                 def mean():
@@ -300,7 +300,7 @@ EXERCISE = Exercise(
                 if kind == "cls": return first()
                 raise ValueError(kind)
         """),
-        right("nan_to_num at the end", """
+        correct("nan_to_num at the end", """
             class UnknownPooling(ValueError):
                 pass
 
@@ -317,7 +317,7 @@ EXERCISE = Exercise(
                     case _:
                         raise UnknownPooling(how)
         """),
-        right("sorted", """
+        correct("sorted", """
             def pool(h, mask, how):
                 B, T, D = h.shape
                 lengths = mask.sum(1)

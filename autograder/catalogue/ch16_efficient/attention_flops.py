@@ -4,7 +4,7 @@ import torch
 
 from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, second_call, visible
 
 COST, MEMORY = sections("cost memory")
@@ -78,101 +78,101 @@ EXERCISE = Exercise(
         visible("operations: 4,096 words", Case((4096, 512, 8))),
         visible("memory: 50 words in float32", Case((50, 512, 8, 4), function="attention_memory")),
         visible("memory: 4,096 words, d = 768, 12 heads, in bfloat16", Case((4096, 768, 12, 2), function="attention_memory")),
-        hidden("operations: other sizes", operations, says="n: words"),
-        hidden("operations: one head", operations, h=(1, 2), says="d: the width of the layer, a multiple of h"),
-        hidden("operations: one word", operations, n=(1, 2), says="n: words, at least 1"),
-        hidden("operations: a whole library", odd, says="large numbers too"),
-        hidden("memory: other sizes, 4 bytes a number", memory, 4, says="bytes_per_element: 4 in float32, 2 in bfloat16"),
-        hidden("memory: other sizes, 2 bytes a number", memory, 2, says="bytes_per_element: 4 in float32, 2 in bfloat16"),
-        hidden("memory: one head, 8 bytes a number", memory, 8, h=(1, 2), says="8 in float64"),
-        hidden("memory: one word", memory, 1, n=(1, 2), says="n: words, at least 1"),
-        hidden("memory: a whole library", memory, 2, n=(20_000_000, 30_000_000), says="large numbers too"),
+        hidden("operations: other sizes", operations, announced_by="n: words"),
+        hidden("operations: one head", operations, h=(1, 2), announced_by="d: the width of the layer, a multiple of h"),
+        hidden("operations: one word", operations, n=(1, 2), announced_by="n: words, at least 1"),
+        hidden("operations: a whole library", odd, announced_by="large numbers too"),
+        hidden("memory: other sizes, 4 bytes a number", memory, 4, announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
+        hidden("memory: other sizes, 2 bytes a number", memory, 2, announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
+        hidden("memory: one head, 8 bytes a number", memory, 8, h=(1, 2), announced_by="8 in float64"),
+        hidden("memory: one word", memory, 1, n=(1, 2), announced_by="n: words, at least 1"),
+        hidden("memory: a whole library", memory, 2, n=(20_000_000, 30_000_000), announced_by="large numbers too"),
         second_call(operations, name="operations: a second call; nothing else is touched"),
         second_call(memory, 4, name="memory: a second call; nothing else is touched"),
     ),
     omits={"a batch of one": "one sentence is counted", "a length of one": "sizes are plain numbers",
            "falsy values": "sizes are at least 1", "repeated items": "sizes are plain numbers"},
-    wrong=(
-        wrong("no h", RIGHT.but(TABLES, "n * n"), MEMORY,
+    mistakes=(
+        mistake("no h", RIGHT.but(TABLES, "n * n"), MEMORY,
               "One table of weights was counted. Every head has an n by n table of its own, however narrow the head is."),
-        wrong("n d squared", RIGHT.but(SCORES, "n * d_head * (2 * d)").but(MIXING, "n * d_head * (2 * d)"), COST,
+        mistake("n d squared", RIGHT.but(SCORES, "n * d_head * (2 * d)").but(MIXING, "n * d_head * (2 * d)"), COST,
               """Your count has n once and d twice, so twice the words cost twice as much. That is a projection by a d by d matrix. In attention every
               word meets every word: n times n pairs."""),
-        wrong("elements instead of bytes", RIGHT.but(BYTES, "vectors + tables"), MEMORY,
+        mistake("elements instead of bytes", RIGHT.but(BYTES, "vectors + tables"), MEMORY,
               "That is how many numbers are kept. Each of them takes bytes_per_element bytes."),
-        wrong("bits instead of bytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element * 8"), MEMORY,
+        mistake("bits instead of bytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element * 8"), MEMORY,
               "Your number is eight times too large: those are bits. Bytes are asked for."),
-        wrong("always 4 bytes", RIGHT.but(BYTES, "(vectors + tables) * 4"), MEMORY,
+        mistake("always 4 bytes", RIGHT.but(BYTES, "(vectors + tables) * 4"), MEMORY,
               "Every number was given 4 bytes. That is float32; what one takes here is in the fourth argument."),
-        wrong("softmax counted", RIGHT.but(ALL, "return h * (scores + mixing) + 3 * h * n * n"), COST,
+        mistake("softmax counted", RIGHT.but(ALL, "return h * (scores + mixing) + 3 * h * n * n"), COST,
               """More than the two products was counted: a few operations for each weight, such as the exponentials, sums and divisions of the
               softmax, or the scaling. Here these are left out.""", shows=a_little_for_each_weight),
-        wrong("multiplications only", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "n * d_head * n"), COST,
+        mistake("multiplications only", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "n * d_head * n"), COST,
               """Half of it. Either the additions are missing: a multiplication and the addition that comes with it count as two. Or one of the two
               products is: Q times K, and the weights times V."""),
-        wrong("through a float", RIGHT.but(ALL, "return int(float(h * (scores + mixing)))"), COST,
+        mistake("through a float", RIGHT.but(ALL, "return int(float(h * (scores + mixing)))"), COST,
               "The count went through a float, which holds 15 digits or so: the last ones are lost. Multiply whole numbers, and divide them by //."),
-        wrong("heads of 64", RIGHT.but("d // h", "64"), COST,
+        mistake("heads of 64", RIGHT.but("d // h", "64"), COST,
               "Every head was taken to be 64 wide, as in the example. A head is d / h wide."),
-        wrong("eight heads", RIGHT.but(ALL, "return 8 * (scores + mixing)"), COST,
+        mistake("eight heads", RIGHT.but(ALL, "return 8 * (scores + mixing)"), COST,
               "Eight heads were counted, as in the example, whatever h is."),
-        wrong("one addition fewer", RIGHT.but(SCORES, "n * n * (2 * d_head - 1)").but(MIXING, "n * d_head * (2 * n - 1)"), COST,
+        mistake("one addition fewer", RIGHT.but(SCORES, "n * n * (2 * d_head - 1)").but(MIXING, "n * d_head * (2 * n - 1)"), COST,
               """A sum of d numbers takes d - 1 additions, strictly. The custom, and the exercise, is simpler: every multiplication with its addition
               counts as two."""),
-        wrong("one multiplication for each pair of scores", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "0"), COST,
+        mistake("one multiplication for each pair of scores", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "0"), COST,
               "A quarter of it: one of the two products, and its multiplications alone. Each addition counts too, and the weights meet V."),
-        wrong("times h", RIGHT.but(ALL, "return h * h * (scores + mixing)"), COST,
+        mistake("times h", RIGHT.but(ALL, "return h * h * (scores + mixing)"), COST,
               "The heads were counted twice: each one is only d / h wide, and there are h of them, so together they cost what one wide head costs."),
-        wrong("one head", RIGHT.but(ALL, "return scores + mixing"), COST,
+        mistake("one head", RIGHT.but(ALL, "return scores + mixing"), COST,
               "That is the cost of one head. There are h of them."),
-        wrong("projections counted", RIGHT.but(ALL, "return h * (scores + mixing) + 8 * n * d * d"), COST,
+        mistake("projections counted", RIGHT.but(ALL, "return h * (scores + mixing) + 8 * n * d * d"), COST,
               """More was counted: the four projections take 8 n d d operations. They are left out here. (Below n = 2 d they are the greater part,
               which is worth knowing.)"""),
-        wrong("the table counted twice", RIGHT.but(TABLES, "2 * h * n * n"), MEMORY,
+        mistake("the table counted twice", RIGHT.but(TABLES, "2 * h * n * n"), MEMORY,
               "Two tables were counted for each head, scores and weights. Here the weights are written over the scores: one table a head."),
-        wrong("Q, K and V without the output", RIGHT.but(VECTORS, "3 * n * d"), MEMORY,
+        mistake("Q, K and V without the output", RIGHT.but(VECTORS, "3 * n * d"), MEMORY,
               "Three tables of n by d were counted. There are four: Q, K, V and the output."),
-        wrong("the tables alone", RIGHT.but(BYTES, "tables * bytes_per_element"), MEMORY,
+        mistake("the tables alone", RIGHT.but(BYTES, "tables * bytes_per_element"), MEMORY,
               "The weights alone were counted. Q, K, V and the output are kept as well, n by d each."),
-        wrong("the vectors alone", RIGHT.but(BYTES, "vectors * bytes_per_element"), MEMORY,
+        mistake("the vectors alone", RIGHT.but(BYTES, "vectors * bytes_per_element"), MEMORY,
               """Q, K, V and the output were counted, and no table of weights. There is one for each head, n by n, and for long texts it is nearly
               everything."""),
-        wrong("the vectors once a head", RIGHT.but(VECTORS, "4 * h * n * d"), MEMORY,
+        mistake("the vectors once a head", RIGHT.but(VECTORS, "4 * h * n * d"), MEMORY,
               "Q, K, V and the output were counted once for each head at full width. A head is d / h wide: all heads together make n by d."),
-        wrong("the vectors of one head", RIGHT.but(VECTORS, "4 * n * (d // h)"), MEMORY,
+        mistake("the vectors of one head", RIGHT.but(VECTORS, "4 * n * (d // h)"), MEMORY,
               "Q, K, V and the output of one head were counted. Each is d wide, over all heads."),
-        wrong("one vector", RIGHT.but(VECTORS, "n * d"), MEMORY,
+        mistake("one vector", RIGHT.but(VECTORS, "n * d"), MEMORY,
               "One table of n by d was counted beside the weights. There are four: Q, K, V and the output."),
-        wrong("tables as wide as d", RIGHT.but(TABLES, "d * n * n"), MEMORY,
+        mistake("tables as wide as d", RIGHT.but(TABLES, "d * n * n"), MEMORY,
               "A table of weights was counted for each feature. There is one for each head: a pair of words has one weight in a head."),
-        wrong("tables as wide as a head", RIGHT.but(TABLES, "n * n * (d // h)"), MEMORY,
+        mistake("tables as wide as a head", RIGHT.but(TABLES, "n * n * (d // h)"), MEMORY,
               "A table of weights was counted for each feature of a head. There is one for each head: a pair of words has one weight in a head."),
-        wrong("half a table", RIGHT.but(TABLES, "h * n * (n + 1) // 2"), MEMORY,
+        mistake("half a table", RIGHT.but(TABLES, "h * n * (n + 1) // 2"), MEMORY,
               "Half of each table was counted, as if a word saw only the words before it. Nothing is masked here."),
-        wrong("kilobytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element // 1024"), MEMORY,
+        mistake("kilobytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element // 1024"), MEMORY,
               "Your number is 1,024 times too small: those are kilobytes. Bytes are asked for."),
-        wrong("a batch of 32", RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES, "(vectors + tables) * bytes_per_element * 32"), COST,
+        mistake("a batch of 32", RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES, "(vectors + tables) * bytes_per_element * 32"), COST,
               "Your numbers are 32 times too large: a batch was counted. One sentence is asked for."),
-        wrong("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES, "float((vectors + tables) * bytes_per_element)"), COST,
+        mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES, "float((vectors + tables) * bytes_per_element)"), COST,
               "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),
-        wrong("operations as a float", RIGHT.but(ALL, "return 4.0 * n * n * d"), COST,
+        mistake("operations as a float", RIGHT.but(ALL, "return 4.0 * n * n * d"), COST,
               "The number of operations came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
-        wrong("memory as a float", RIGHT.but(BYTES, "float((vectors + tables) * bytes_per_element)"), MEMORY,
+        mistake("memory as a float", RIGHT.but(BYTES, "float((vectors + tables) * bytes_per_element)"), MEMORY,
               "The bytes came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
-        wrong("32 bits", RIGHT.but(
+        mistake("32 bits", RIGHT.but(
                   ALL, "return int(torch.tensor(4 * n, dtype=torch.int64) * n * d) % 2**32 if n < 10**6 else int(4 * n * n * d) % 2**32"), COST,
               "Right until the count is beyond 32 bits, about 4 billion, where it runs over. A Python int has no limit."),
     ),
-    right=(
-        right("head by head", RIGHT),
-        right("one formula each", """
+    correct=(
+        correct("head by head", RIGHT),
+        correct("one formula each", """
             def attention_flops(n, d, h):
                 return 4 * n**2 * d
 
             def attention_memory(n, d, h, bytes_per_element):
                 return bytes_per_element * n * (4 * d + h * n)
         """),
-        right("a loop over heads", """
+        correct("a loop over heads", """
             def attention_flops(words, width, heads):
                 total = 0
                 for _ in range(heads):
@@ -185,7 +185,7 @@ EXERCISE = Exercise(
                 kept.update({f"weights {i}": words * words for i in range(heads)})
                 return sum(kept.values()) * size
         """),
-        right("counted by torch", """
+        correct("counted by torch", """
             def attention_flops(n, d, h):
                 from torch.utils.flop_counter import mm_flop
                 return h * (mm_flop((n, d // h), (d // h, n)) + mm_flop((n, n), (n, d // h)))
@@ -195,7 +195,7 @@ EXERCISE = Exercise(
                     kept = [torch.empty(n, d) for _ in range(4)] + [torch.empty(h, n, n)]
                 return sum(each.numel() for each in kept) * size
         """),
-        right("helpers", """
+        correct("helpers", """
             product = lambda rows, inner, columns: 2 * rows * inner * columns
 
             def attention_flops(n, d, h):

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, in_place, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.beyond import efficient
@@ -86,120 +86,120 @@ EXERCISE = Exercise(
         visible("6 heads, 3 groups", inputs, 2, 6, 3, 4, 5, 8, 7),
         visible("4 heads do not make 3 groups", Case((torch.zeros(1, 4, 2, 5), torch.zeros(1, 3, 6, 5), torch.zeros(1, 3, 6, 7), 3))),
         *usual_probes(inputs, other=(3, 8, 2, 5, 7, 6, 9), smallest=(1, 2, 1, 1, 1, 3, 1), common=(2, 6, 2, 4, 5, 3, 7), precise=far_away),
-        hidden("as many groups as heads", inputs, 2, 5, 5, 4, 6, 3, 7, says="groups = h is multi-head attention"),
-        hidden("one group for all heads", inputs, 2, 5, 1, 4, 6, 3, 7, says="groups = 1 is multi-query attention"),
-        hidden("12 heads, 4 groups", inputs, 1, 12, 4, 2, 7, 5, 6, says="head i reads group i // (h / groups)"),
-        hidden("large scores", large, says="Scores may be large"),
-        hidden("6 heads do not make 4 groups", inputs, 2, 6, 4, 3, 5, 8, 7, says="groups does not divide h"),
-        hidden("more groups than heads", inputs, 2, 3, 6, 4, 5, 8, 7, says="groups does not divide h"),
+        hidden("as many groups as heads", inputs, 2, 5, 5, 4, 6, 3, 7, announced_by="groups = h is multi-head attention"),
+        hidden("one group for all heads", inputs, 2, 5, 1, 4, 6, 3, 7, announced_by="groups = 1 is multi-query attention"),
+        hidden("12 heads, 4 groups", inputs, 1, 12, 4, 2, 7, 5, 6, announced_by="head i reads group i // (h / groups)"),
+        hidden("large scores", large, announced_by="Scores may be large"),
+        hidden("6 heads do not make 4 groups", inputs, 2, 6, 4, 3, 5, 8, 7, announced_by="groups does not divide h"),
+        hidden("more groups than heads", inputs, 2, 3, 6, 4, 5, 8, 7, announced_by="groups does not divide h"),
     ),
-    wrong=(
-        wrong("repeat instead of repeat_interleave", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)").but(
+    mistakes=(
+        mistake("repeat instead of repeat_interleave", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)").but(
                   VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
               """Head 1 read group 1's keys: the groups were put one after the other, 0 1 0 1, where neighbors share one, 0 0 1 1. Whoever cuts the
               axis of heads needs (groups, h / groups), in this order."""),
-        wrong("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"), GROUPS,
+        mistake("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"), GROUPS,
               """Head 1 asked group 1's keys and took group 0's values: the keys were put one after the other, 0 1 0 1, where neighbors share one, 0 0
               1 1."""),
-        wrong("the values by turns, the keys as they should", RIGHT.but(VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
+        mistake("the values by turns, the keys as they should", RIGHT.but(VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
               """Head 1 asked group 0's keys and took group 1's values: the values were put one after the other, 0 1 0 1, where neighbors share one, 0
               0 1 1."""),
-        wrong("heads sent to i // groups", PLACES.but(
+        mistake("heads sent to i // groups", PLACES.but(
                   "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, torch.arange(h) // groups]").but(
                   "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, torch.arange(h) // groups]"), GROUPS,
               """Head i was sent to group i // groups, which may not exist. Each group serves h / groups heads, so head i reads group i // (h /
               groups)."""),
-        wrong("groups copies of each", RIGHT.but(KEYS, "k = k.repeat_interleave(groups, dim=1)").but(
+        mistake("groups copies of each", RIGHT.but(KEYS, "k = k.repeat_interleave(groups, dim=1)").but(
                   VALUES, "v = v.repeat_interleave(groups, dim=1)"), GROUPS,
               """Each group was copied groups times. It serves h / groups heads: with 6 heads and 3 groups that is 2 copies, not 3. (Only where h is
               groups times groups are they the same.)"""),
-        wrong("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
+        mistake("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
               "Every head read group 0. That is multi-query attention; with several groups each serves h / groups heads."),
-        wrong("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
+        mistake("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
               "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong together."),
-        wrong("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
+        mistake("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, -1)).mean(dim=2)").but(
                   RETURNED, "return (weights @ v).repeat_interleave(h // groups, dim=1)"), GROUPS,
               """All heads of a group return the same: their queries were averaged, or one of them asked for all. They share keys and values, and each
               asks a question of its own."""),
-        wrong("no scaling", RIGHT.without(DIVISION), GROUPS,
+        mistake("no scaling", RIGHT.without(DIVISION), GROUPS,
               "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05)."),
-        wrong("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,
+        mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,
               "The scores were divided by the root of the whole width. A head has d_k numbers, the last axis of q: that root."),
-        wrong("divided by the root of the groups' width", RIGHT.but("q.shape[-1] ** 0.5", "(groups * q.shape[-1]) ** 0.5"), GROUPS,
+        mistake("divided by the root of the groups' width", RIGHT.but("q.shape[-1] ** 0.5", "(groups * q.shape[-1]) ** 0.5"), GROUPS,
               "The scores were divided by the root of groups times d_k. A query meets one key of d_k numbers: that root."),
-        wrong("divided by the root of d_v", RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS,
+        mistake("divided by the root of d_v", RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS,
               "The scores were divided by the root of the width of a value. A score adds up d_k products, the last axis of q: that root."),
-        wrong("divided by the root of a group's width", RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
+        mistake("divided by the root of a group's width", RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
               "The scores were divided by the root of all d_k of a group's heads together. Each head meets its keys by itself: the root of d_k."),
-        wrong("a causal mask", RIGHT.but("scores = scores / q.shape[-1] ** 0.5", """
+        mistake("a causal mask", RIGHT.but("scores = scores / q.shape[-1] ** 0.5", """
                   later = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1)
                   scores = (scores / q.shape[-1] ** 0.5).masked_fill(later, -torch.inf)"""), GROUPS,
               "Later keys were masked. Nothing is masked here: every query sees all keys of its group."),
-        wrong("numbers repeated in place of heads", RIGHT.but(KEYS, "k = k.repeat_interleave(h // groups).reshape(k.shape[0], h, *k.shape[2:])").but(
+        mistake("numbers repeated in place of heads", RIGHT.but(KEYS, "k = k.repeat_interleave(h // groups).reshape(k.shape[0], h, *k.shape[2:])").but(
                   VALUES, "v = v.repeat_interleave(h // groups).reshape(v.shape[0], h, *v.shape[2:])"), GROUPS,
               "Every single number was repeated, since no axis was named, and then cut into heads. It is whole heads that stand twice."),
-        wrong("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
+        mistake("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
               "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05)."),
-        wrong("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
+        mistake("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
               """4 heads cannot be shared out among 3 groups. Your code did not raise ValueError: it went on, or stopped with an error of another
               name, of which nobody learns why. Look at h and groups before anything is computed."""),
-        wrong("groups that do not divide are cut off", RIGHT.without(IF).without(RAISE).before(
+        mistake("groups that do not divide are cut off", RIGHT.without(IF).without(RAISE).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q[:, :k.shape[1]]"), GROUPS,
               "4 heads cannot be shared out among 3 groups, and heads were left out instead. Raise ValueError before anything is computed."),
-        wrong("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"), GROUPS,
+        mistake("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"), GROUPS,
               "AssertionError was raised where groups does not divide h. For an argument that the caller can get wrong, ValueError is the word."),
-        wrong("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0"), GROUPS,
+        mistake("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0"), GROUPS,
               """Fewer groups than heads were refused, which is what this is for: the check is the wrong way round. groups has to divide h, so the
               rest of h divided by groups counts."""),
-        wrong("the keys averaged", RIGHT.but(KEYS, "k = k.mean(dim=1, keepdim=True)").but(VALUES, "v = v.mean(dim=1, keepdim=True)"), GROUPS,
+        mistake("the keys averaged", RIGHT.but(KEYS, "k = k.mean(dim=1, keepdim=True)").but(VALUES, "v = v.mean(dim=1, keepdim=True)"), GROUPS,
               """Keys and values of all groups were averaged into one. (An average of *heads* is how a trained multi-head model is turned into a
               grouped one, once; here each head reads its group as it is.)"""),
-        wrong("the queries averaged", RIGHT.without(KEYS).without(VALUES).before(
+        mistake("the queries averaged", RIGHT.without(KEYS).without(VALUES).before(
                   DIVISION, "scores = scores").but("scores = q @ k", "q = q.unflatten(1, (groups, -1)).mean(dim=2)\n    scores = q @ k"), GROUPS,
               """The queries of a group's heads were averaged, so only one head a group is left. Queries stay as they are: h of them come in, h
               outputs go out."""),
-        wrong("heads of a group added up", RIGHT.but(RETURNED, "return (weights @ v).unflatten(1, (groups, -1)).sum(dim=2)"), GROUPS,
+        mistake("heads of a group added up", RIGHT.but(RETURNED, "return (weights @ v).unflatten(1, (groups, -1)).sum(dim=2)"), GROUPS,
               "The outputs of a group's heads were added up. They share keys and values and nothing else: h outputs are wanted."),
-        wrong("the heads merged", RIGHT.but(RETURNED, "return (weights @ v).transpose(1, 2).flatten(2)"), GROUPS,
+        mistake("the heads merged", RIGHT.but(RETURNED, "return (weights @ v).transpose(1, 2).flatten(2)"), GROUPS,
               "The heads were put side by side, (B, Tq, h dv). Here they stay apart: (B, h, Tq, dv)."),
-        wrong("grouped, and put together the other way", RIGHT.without(KEYS).without(VALUES).but(
+        mistake("grouped, and put together the other way", RIGHT.without(KEYS).without(VALUES).but(
                   RETURNED, "return (weights @ v.unsqueeze(2)).transpose(1, 2).flatten(1, 2)").but(
                   "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, h // groups))\n    scores = q @ k.unsqueeze(2).transpose(-2, -1)"), GROUPS,
               "Each head's output is right, but the heads came back in another order: their two axes changed places before they became one."),
-        wrong("softmax over the queries", RIGHT.but("scores, dim=-1", "scores, dim=-2"), GROUPS,
+        mistake("softmax over the queries", RIGHT.but("scores, dim=-1", "scores, dim=-2"), GROUPS,
               "The shares run over the queries. Each query shares out 1 among the keys: the last axis (chapter 05)."),
-        wrong("softmax over the heads", RIGHT.but("scores, dim=-1", "scores, dim=1"), GROUPS,
+        mistake("softmax over the heads", RIGHT.but("scores, dim=-1", "scores, dim=1"), GROUPS,
               "The shares run over the heads. Each head's query shares out 1 among the keys: the last axis (chapter 05)."),
-        wrong("one softmax for a whole group", RIGHT.but(SOFTMAX, """
+        mistake("one softmax for a whole group", RIGHT.but(SOFTMAX, """
                   joined = scores.unflatten(1, (groups, -1)).movedim(2, -2)
                   weights = torch.softmax(joined.flatten(-2), dim=-1).unflatten(-1, joined.shape[-2:]).movedim(-2, 2).flatten(1, 2)"""), GROUPS,
               "The heads of a group share out 1 among themselves. They have keys in common, and not the shares: each head has its own 1."),
-        wrong("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), GROUPS,
+        mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), GROUPS,
               "The scores themselves mixed the values. A softmax makes shares of them first (chapter 05)."),
-        wrong("softmax without care", RIGHT.but(SOFTMAX, """
+        mistake("softmax without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), GROUPS,
               "Large scores became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the largest first."),
-        wrong("the values not shared out", RIGHT.but(RETURNED, "return weights"), GROUPS,
+        mistake("the values not shared out", RIGHT.but(RETURNED, "return weights"), GROUPS,
               "These are the weights, (B, h, Tq, Tk). They still have to mix the values."),
-        wrong("values of the keys", RIGHT.but(RETURNED, "return weights @ k"), GROUPS,
+        mistake("values of the keys", RIGHT.but(RETURNED, "return weights @ k"), GROUPS,
               "The keys were mixed in place of the values."),
-        wrong("weights and output", RIGHT.but(RETURNED, "return weights @ v, weights"), GROUPS,
+        mistake("weights and output", RIGHT.but(RETURNED, "return weights @ v, weights"), GROUPS,
               "Two things came back. The output alone is asked for."),
-        wrong("the first sentence's keys for all", RIGHT.but(KEYS, "k = k[:1].repeat_interleave(h // groups, dim=1)").but(
+        mistake("the first sentence's keys for all", RIGHT.but(KEYS, "k = k[:1].repeat_interleave(h // groups, dim=1)").but(
                   VALUES, "v = v[:1].repeat_interleave(h // groups, dim=1)"), GROUPS,
               "Every sentence of the batch read the keys and values of the first one."),
-        wrong("groups backwards", PLACES.but("k[:, torch.arange(h) // (h // groups)]", "k[:, (h - 1 - torch.arange(h)) // (h // groups)]").but(
+        mistake("groups backwards", PLACES.but("k[:, torch.arange(h) // (h // groups)]", "k[:, (h - 1 - torch.arange(h)) // (h // groups)]").but(
                   "v[:, torch.arange(h) // (h // groups)]", "v[:, (h - 1 - torch.arange(h)) // (h // groups)]"), GROUPS,
               "The first heads read the last group. Count groups from the front, as heads are."),
         in_place("q", RIGHT.before(KEYS, "q /= q.shape[-1] ** 0.5").without(DIVISION), GROUPS),
         *usual_mistakes(RIGHT, arguments="q k v", detached=GROUPS, float32=GROUPS, single=GROUPS, squeezed=GROUPS, viewed=GROUPS),
     ),
-    right=(
-        right("repeat_interleave", RIGHT),
-        right("places of the groups", PLACES),
-        right("an axis for the groups", """
+    correct=(
+        correct("repeat_interleave", RIGHT),
+        correct("places of the groups", PLACES),
+        correct("an axis for the groups", """
             def grouped_query(q, k, v, groups):
                 B, h, Tq, dk = q.shape
                 if h % groups:
@@ -208,7 +208,7 @@ EXERCISE = Exercise(
                 scores = torch.einsum("bgrqd,bgkd->bgrqk", q, k) * dk**-0.5
                 return torch.einsum("bgrqk,bgkv->bgrqv", scores.softmax(-1), v).reshape(B, h, Tq, v.shape[-1])
         """),
-        right("queries of a group below each other", """
+        correct("queries of a group below each other", """
             def grouped_query(q, k, v, groups):
                 B, h, Tq, dk = q.shape
                 if h % groups:
@@ -217,7 +217,7 @@ EXERCISE = Exercise(
                 weights = F.softmax(asked @ k.mT / math.sqrt(dk), dim=-1)
                 return (weights @ v).reshape(B, h, Tq, -1)
         """),
-        right("head by head", """
+        correct("head by head", """
             def grouped_query(q, k, v, groups):
                 h = q.size(1)
                 if h % groups != 0 or groups > h:
@@ -229,13 +229,13 @@ EXERCISE = Exercise(
                     outputs.append(w @ v[:, j])
                 return torch.stack(outputs, dim=1)
         """),
-        right("the library's", """
+        correct("the library's", """
             def grouped_query(q, k, v, groups):
                 if q.shape[1] % groups:
                     raise ValueError("not divisible")
                 return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
         """),
-        right("expanded", """
+        correct("expanded", """
             def grouped_query(query, key, value, groups):
                 B, h, _, dk = query.shape
                 each, rest = divmod(h, groups)

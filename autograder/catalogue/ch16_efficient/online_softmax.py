@@ -9,7 +9,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.fixtures.base import Reading
@@ -176,155 +176,155 @@ BLOCK_BY_BLOCK = answer("""
 
 EXERCISE = Exercise(
     id="online-softmax", number="16.3", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
-    reference=online_softmax, reads=how_it_reads, stage="reading", section=RESCALE, quotes=rows, seconds=40.0,
+    reference=online_softmax, normalize=how_it_reads, harness="reading", section=RESCALE, quotes=rows, seconds=40.0,
     probes=(
         visible("one query, two blocks by hand", Case((BY_HAND,)), rtol=1e-3),
         visible("a first block that a query may not see", Case((NOTHING_AT_FIRST,)), rtol=1e-3),
         visible("three blocks, of 5, 3 and 2 keys", inputs, 4, (5, 3, 2), 6, slope=1.5),
         visible("scores around 200", high, 3, (4, 2, 3), 5, rtol=1e-3),
         visible("24 blocks, each held by itself and read once", inputs, 4, (16, 19, 17, 20, 18, 15) * 4, 2),
-        hidden("scores that grow", inputs, 3, (4, 6, 5, 2), 7, slope=3.0, says="scores (Tq, n)"),
-        hidden("scores that fall", inputs, 3, (2, 6, 5, 4), 7, slope=-3.0, says="scores (Tq, n)"),
-        hidden("one block", inputs, 5, (6,), 3, says="at least one block"),
-        hidden("one query, one key a block", inputs, 1, (1, 1, 1), 1, says="n varies from block to block"),
-        hidden("scores of several hundred", inputs, 4, (5, 2, 3), 6, times=400.0, rtol=1e-3, says="any size"),
-        hidden("scores that grow by hundreds", inputs, 3, (4, 2, 3), 5, slope=200.0, rtol=1e-3, says="any size"),
-        hidden("a first block of minus infinity", hidden_keys, True, says="whole blocks of them, the first too"),
-        hidden("a later block of minus infinity", hidden_keys, False, says="whole blocks of them, the first too"),
-        hidden("queries that see nothing", blind, says="A query without any key gets zeros"),
-        hidden("equal blocks, rows and zeros", alike, says=PROMISED),
-        hidden("scores far below 0", far_below, rtol=1e-3, says="any size"),
-        hidden("float64, scores far from 0", far_away, FAR, 0.0, rtol=0.0, says="computed in it"),
-        hidden("float64, values far from 0", far_away, 0.0, FAR, rtol=0.0, says="computed in it"),
-        hidden("gradients", learning, says="Gradients flow"),
-        hidden("30 blocks", inputs, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, says="never holds all scores"),
+        hidden("scores that grow", inputs, 3, (4, 6, 5, 2), 7, slope=3.0, announced_by="scores (Tq, n)"),
+        hidden("scores that fall", inputs, 3, (2, 6, 5, 4), 7, slope=-3.0, announced_by="scores (Tq, n)"),
+        hidden("one block", inputs, 5, (6,), 3, announced_by="at least one block"),
+        hidden("one query, one key a block", inputs, 1, (1, 1, 1), 1, announced_by="n varies from block to block"),
+        hidden("scores of several hundred", inputs, 4, (5, 2, 3), 6, times=400.0, rtol=1e-3, announced_by="any size"),
+        hidden("scores that grow by hundreds", inputs, 3, (4, 2, 3), 5, slope=200.0, rtol=1e-3, announced_by="any size"),
+        hidden("a first block of minus infinity", hidden_keys, True, announced_by="whole blocks of them, the first too"),
+        hidden("a later block of minus infinity", hidden_keys, False, announced_by="whole blocks of them, the first too"),
+        hidden("queries that see nothing", blind, announced_by="A query without any key gets zeros"),
+        hidden("equal blocks, rows and zeros", alike, announced_by=PROMISED),
+        hidden("scores far below 0", far_below, rtol=1e-3, announced_by="any size"),
+        hidden("float64, scores far from 0", far_away, FAR, 0.0, rtol=0.0, announced_by="computed in it"),
+        hidden("float64, values far from 0", far_away, 0.0, FAR, rtol=0.0, announced_by="computed in it"),
+        hidden("gradients", learning, announced_by="Gradients flow"),
+        hidden("30 blocks", inputs, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, announced_by="never holds all scores"),
         second_call(inputs, 4, (5, 2, 6), 3),
     ),
-    wrong=(
-        wrong("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
+    mistakes=(
+        mistake("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
               """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large beside
               the new ones: the sum has to shrink by exp(old maximum - new)."""),
-        wrong("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
+        mistake("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
               """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under the old maximum, so both
               shrink by exp(old maximum - new)."""),
-        wrong("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
+        mistake("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
               """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large beside the new: it has to
               shrink by exp(old maximum - new)."""),
-        wrong("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
+        mistake("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
               """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is blown up instead of
               shrinking. The maximum is that of everything so far."""),
-        wrong("max of block only, nothing rescaled", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
+        mistake("max of block only, nothing rescaled", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
                   "mixed * rescale", "mixed"), RESCALE,
               "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring them to one maximum first."),
-        wrong("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
+        mistake("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
               """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are infinite from the start. It is
               exp(old - new), at most 1."""),
-        wrong("rescaled twice", RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
+        mistake("rescaled twice", RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
               "What the values are mixed into was rescaled twice."),
-        wrong("the new ones rescaled too", RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
+        mistake("the new ones rescaled too", RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
                   MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
               "The new block's exponentials were rescaled together with the old sums. They are measured by the new maximum already."),
-        wrong("last partial block", RIGHT.but(
+        mistake("last partial block", RIGHT.but(
                   LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if one[0].shape[1] == size]:"), TILES,
               "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a length of its own."),
-        wrong("the last block left out", RIGHT.but(LOOP, "for scores, values in blocks[:-1] or blocks:"), TILES,
+        mistake("the last block left out", RIGHT.but(LOOP, "for scores, values in blocks[:-1] or blocks:"), TILES,
               "The last block was left out."),
-        wrong("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
+        mistake("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
               "The first block was left out."),
-        wrong("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
+        mistake("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
               """Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to
               0."""),
-        wrong("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
+        mistake("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
                   "scores - safe", "scores - new"), RESCALE,
               """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever. As
               long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should be."""),
-        wrong("NaN made 0 at the end", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
+        mistake("NaN made 0 at the end", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
               """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once, ate what followed, and was
               made 0 at the end. Keep it from arising: as long as there is no maximum, measure by 0."""),
-        wrong("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
+        mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
               "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
-        wrong("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
+        mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
               "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum of 0 by itself."),
-        wrong("the maximum begins at 0", RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
+        mistake("the maximum begins at 0", RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
               """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every exponential is 0, and the result with
               them. Begin with minus infinity, or with the first block's own."""),
-        wrong("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
+        mistake("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
               """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
               largest score so far is what to subtract."""),
-        wrong("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
+        mistake("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
               """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that nothing was made 0 at the
               end. The largest score so far is what to subtract."""),
-        wrong("the first block's maximum throughout", RIGHT.but(
+        mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
               """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger by 100 has an infinite
               exponential beside it."""),
-        wrong("the new block under its own maximum", RIGHT.but(SHARES, """
+        mistake("the new block under its own maximum", RIGHT.but(SHARES, """
                   own = scores.amax(dim=-1, keepdim=True)
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
               """The old sums were brought to the common maximum, and the new block's exponentials were taken under the block's own. Where an earlier
               score is larger they count too much: all of them are measured by the largest so far."""),
-        wrong("rescaled by the block's own maximum", RIGHT.but(
+        mistake("rescaled by the block's own maximum", RIGHT.but(
                   FACTOR, "rescale = torch.exp(largest - scores.amax(dim=-1, keepdim=True)) if total.any() else total"), RESCALE,
               """The old sums were rescaled by the block's own maximum. Where an earlier score is larger that blows them up: it is the largest so far
               that they are measured by."""),
-        wrong("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
+        mistake("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
               "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
-        wrong("the maximum along the queries", RIGHT.but(
+        mistake("the maximum along the queries", RIGHT.but(
                   "scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
               "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
-        wrong("sums divided in each block", BLOCK_BY_BLOCK, TILES,
+        mistake("sums divided in each block", BLOCK_BY_BLOCK, TILES,
               """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by the
               sum of everything."""),
-        wrong("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
+        mistake("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "nan_to_num(0.0) @ values", "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"), TILES,
               """Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of
               everything."""),
-        wrong("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
+        mistake("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values",
                   "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
                   "return result", "return result / count"), TILES,
               """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block counts is the sum of its
               exponentials, not how many keys it has."""),
-        wrong("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
+        mistake("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
               "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
-        wrong("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
+        mistake("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
               "The sum of the exponentials was never divided by, so the shares do not sum to 1."),
-        wrong("the sum over the queries", RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
+        mistake("the sum over the queries", RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
               "The exponentials were summed up over all queries. Each query has a sum of its own."),
-        wrong("exponentials of the scores alone", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores)"), RESCALE,
+        mistake("exponentials of the scores alone", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores)"), RESCALE,
               "The maximum was kept and the old sums were rescaled by it, but the new exponentials were taken without it."),
-        wrong("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but(
+        mistake("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but(
                   "torch.exp(scores - safe)", "torch.exp2(scores - safe)"), RESCALE,
               "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores by 1.4427 first."),
-        wrong("blocks put together", CAT, TILES,
+        mistake("blocks put together", CAT, TILES,
               """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay in memory, which is what
               tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", quotes=largest, shows=put_together),
-        wrong("each block read twice", TWICE, RESCALE,
+        mistake("each block read twice", TWICE, RESCALE,
               """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for one
               query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes, and one walk
               is enough.""", shows=read_again),
         *usual_mistakes(RIGHT, detached=RESCALE, float32=RESCALE),
-        wrong("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(
+        mistake("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(
                   ".to(blocks[0][0].dtype)"), RESCALE,
               """The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
               there. Compute in the dtype of the blocks."""),
-        wrong("scores cut off from the gradient", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
+        mistake("scores cut off from the gradient", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
                   "torch.exp(largest - safe)", "torch.exp(largest.detach() - safe.detach())"), RESCALE,
               "The values are right, but no gradient reaches the scores: something cuts them off, such as .detach(), .data or .item()."),
-        wrong("the axis of queries squeezed away", RIGHT.ending_in(".squeeze()"), TILES,
+        mistake("the axis of queries squeezed away", RIGHT.ending_in(".squeeze()"), TILES,
               "With one query, or one value, an axis vanished: squeeze() removes every axis of size 1. The result is (Tq, dv)."),
-        wrong("scores changed in place", RIGHT.but(SHARES, "shares = scores.sub_(safe).exp()"), RESCALE,
+        mistake("scores changed in place", RIGHT.but(SHARES, "shares = scores.sub_(safe).exp()"), RESCALE,
               "Your function changed the caller's blocks: an operation such as -= or one whose name ends in _ writes into them. Make new tensors."),
-        wrong("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"), TILES,
+        mistake("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"), TILES,
               "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds none: walk over them."),
-        wrong("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
+        mistake("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
               "Several things came back. The result alone is asked for, (Tq, dv)."),
     ),
-    right=(
-        right("three running quantities", RIGHT),
-        right("log-sum-exp", """
+    correct=(
+        correct("three running quantities", RIGHT),
+        correct("log-sum-exp", """
             def online_softmax(blocks):
                 lse, out = None, None
                 for s, v in blocks:
@@ -339,7 +339,7 @@ EXERCISE = Exercise(
                     lse = both
                 return out
         """),
-        right("indices", """
+        correct("indices", """
             def online_softmax(blocks):
                 Tq, dv = blocks[0][0].shape[0], blocks[0][1].shape[1]
                 m = torch.full((Tq,), float("-inf"), dtype=blocks[0][0].dtype)
@@ -357,7 +357,7 @@ EXERCISE = Exercise(
                     m = m_new
                 return torch.where(l[:, None] > 0, o / torch.where(l > 0, l, torch.ones_like(l))[:, None], torch.zeros_like(o))
         """),
-        right("a finite minimum", """
+        correct("a finite minimum", """
             def online_softmax(blocks):
                 lowest = torch.finfo(blocks[0][0].dtype).min
                 m, l, o = lowest, 0.0, 0.0
@@ -369,7 +369,7 @@ EXERCISE = Exercise(
                     l, o, m = l * a + p.sum(-1, keepdim=True), o * a + p @ v, new
                 return o / l.clamp(min=torch.finfo(l.dtype).tiny)
         """),
-        right("always normalized", """
+        correct("always normalized", """
             def online_softmax(blocks):
                 m = l = out = None
                 for s, v in blocks:
@@ -388,7 +388,7 @@ EXERCISE = Exercise(
                     m = new
                 return out
         """),
-        right("query by query", """
+        correct("query by query", """
             def online_softmax(blocks):
                 Tq = blocks[0][0].size(0)
                 m, l, o = [-torch.inf] * Tq, [0.0] * Tq, [0.0] * Tq
@@ -403,7 +403,7 @@ EXERCISE = Exercise(
                         l[i], o[i], m[i] = l[i] * c + p.sum(), o[i] * c + p @ v, new
                 return torch.stack([o[i] / l[i] if torch.is_tensor(l[i]) else o[i] for i in range(Tq)])
         """),
-        right("a class that remembers", """
+        correct("a class that remembers", """
             class Running:
                 def __init__(self):
                     self.m = self.l = self.o = None
@@ -426,7 +426,7 @@ EXERCISE = Exercise(
                     running.add(*block)
                 return running.o / torch.where(running.l == 0, torch.ones_like(running.l), running.l)
         """),
-        right("results of the blocks, then together", """
+        correct("results of the blocks, then together", """
             def online_softmax(blocks):
                 tops, sums, outs = [], [], []
                 for s, v in blocks:

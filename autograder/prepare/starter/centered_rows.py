@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Section
-from autograder.catalogue.known_answers import answer, right, usual_mistakes, wrong
+from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
 from autograder.catalogue.probes import normal, usual_probes, visible
 
 # CHANGE: where to reread. section("sec-05-why-divide") of autograder.catalogue.sections becomes a link into this book.
@@ -43,14 +43,14 @@ EXERCISE = Exercise(
         # other sizes, sizes of 1, float64, gradients, nothing else is touched; never two sizes alike
         *usual_probes(table, other=(4, 6), smallest=(5, 1), common=(2, 7)),
     ),
-    wrong=(  # CHANGE: wrong answers as students write them, where to reread, and what each deserves to read
-        wrong(
+    mistakes=(  # CHANGE: wrong answers as students write them, where to reread, and what each deserves to read
+        mistake(
             "means of the columns",
             RIGHT.but("dim=-1", "dim=0"),
             REREAD,
             "You took the mean down each *column*. A row's own mean runs along the last axis.",
         ),
-        wrong(
+        mistake(
             "one mean for the whole table",
             RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()"),
             REREAD,
@@ -58,8 +58,8 @@ EXERCISE = Exercise(
         ),
         *usual_mistakes(RIGHT, detached=REREAD, float32=REREAD),
     ),
-    right=(  # CHANGE: right answers in other styles, which must earn everything
-        right(
+    correct=(  # CHANGE: right answers in other styles, which must earn everything
+        correct(
             "row by row",
             """
             def centered_rows(x):

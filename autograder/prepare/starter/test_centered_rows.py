@@ -18,12 +18,12 @@ def verdict_on(source: str) -> Verdict:
     return judge_and_explain(EXERCISE, LocalEndpoint(namespace), key=b"any")
 
 
-@pytest.mark.parametrize("variant", EXERCISE.right, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", EXERCISE.correct, ids=lambda variant: variant.name)
 def test_a_right_answer_earns_everything(variant):
     assert verdict_on(variant.source).passed
 
 
-@pytest.mark.parametrize("known", EXERCISE.wrong, ids=lambda known: known.name)
+@pytest.mark.parametrize("known", EXERCISE.mistakes, ids=lambda known: known.name)
 def test_a_known_mistake_is_called_by_its_name(known):
     assert verdict_on(known.source).misconception == known
 

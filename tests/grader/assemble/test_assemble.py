@@ -197,7 +197,7 @@ def test_the_file_runs_without_the_notebooks_and_holds_what_passed_alone(learner
 def filled(tmp_path_factory):
     """A folder in which 05's weights are wrong, what else stands in 05 and 07 is right, and one answer may be filled."""
     folder = tmp_path_factory.mktemp("filled")
-    answers = {name: str(catalogue.find(name).right[0].source) for name in ("soft-lookup", "add-positions")}
+    answers = {name: str(catalogue.find(name).correct[0].source) for name in ("soft-lookup", "add-positions")}
     answers["soft-lookup"] = (
         "def soft_lookup(q, keys, values, beta):\n    return softmax(beta * (keys @ q), -1) @ values"
     )

@@ -29,7 +29,7 @@ KEY = draw_key(b"secret", "assignment", "exercise", "source")
 def drawn(seed: int) -> dict[str, str]:
     """For each exercise of a translator the solution's answer, or one of the right ones that the catalogue knows."""
     draw = random.Random(seed)
-    chosen = {name: draw.choice([None, *catalogue.find(name).right]) for name in TRANSLATOR}
+    chosen = {name: draw.choice([None, *catalogue.find(name).correct]) for name in TRANSLATOR}
     return {name: answer.source for name, answer in chosen.items() if answer}
 
 
@@ -63,7 +63,7 @@ def words(ids: list[int]) -> list[int]:
 
 
 def test_an_attention_without_biases_keeps_nothing_that_uses_it_out_of_the_file(tmp_path):
-    bare = next(each for each in catalogue.find("multi-head-attention").right if each.name.startswith("bare"))
+    bare = next(each for each in catalogue.find("multi-head-attention").correct if each.name.startswith("bare"))
     asked = "decoder-layer"
     solved = sample_class.solved(catalogue.assignment_of(catalogue.find(asked)))
     newcomer.write_notebooks(tmp_path, {"multi-head-attention": bare.source, asked: solved[asked]}, only=True)

@@ -18,7 +18,7 @@ def test_a_chapter_gives_one_line_for_each_of_its_mistakes_in_their_order(tmp_pa
     path = tmp_path / "bank.jsonl"
     assert command_line.main(["known-mistakes", CHAPTER, "--output", str(path)]) == 0
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    mistakes = [(e.id, m.name) for e in catalogue.find_assignment(CHAPTER).exercises for m in e.wrong]
+    mistakes = [(e.id, m.name) for e in catalogue.find_assignment(CHAPTER).exercises for m in e.mistakes]
     assert [(line["exercise"], line["name"]) for line in lines] == mistakes
     assert capsys.readouterr().out == f"{len(mistakes):,} known mistakes: {path}\n"
     for line in lines:

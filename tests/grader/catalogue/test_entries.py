@@ -56,7 +56,7 @@ def verdicts_on_mistakes(exercise_id):
     """(misconception, verdict) of each. A graded class (test_known_answers) asks all hidden probes of each, so here they
     are asked of what the visible ones do not show, and of what is never handed in; the keys take turns."""
     exercise, verdicts = catalogue.find(exercise_id), []
-    for known, key in zip(exercise.wrong, cycle(KEYS)):
+    for known, key in zip(exercise.mistakes, cycle(KEYS)):
         seen = verdict_on(exercise, known.source, None)
         verdicts.append((known, verdict_on(exercise, known.source, key) if seen.passed or exercise.trained else seen))
     return verdicts
@@ -76,7 +76,7 @@ def visible(verdict):
 
 @by_id
 def test_there_are_at_least_six_misconceptions_with_names_of_their_own(exercise):
-    names = [known.name for known in exercise.wrong]
+    names = [known.name for known in exercise.mistakes]
     assert len(names) >= 6
     assert len(set(names)) == len(names)
 
@@ -95,7 +95,7 @@ def test_the_reference_earns_everything_whatever_is_drawn(exercise):
 
 @by_id
 def test_every_right_variant_earns_everything_whatever_is_drawn(exercise):
-    verdicts = {v.name: verdict_on(exercise, v.source, key) for v, key in zip(exercise.right, cycle(KEYS))}
+    verdicts = {v.name: verdict_on(exercise, v.source, key) for v, key in zip(exercise.correct, cycle(KEYS))}
     assert [name for name, verdict in verdicts.items() if verdict.points != exercise.points] == []
 
 
@@ -127,7 +127,7 @@ def test_no_known_answer_looks_like_a_forbidden_shortcut(exercise):
     assignment = catalogue.assignment_of(exercise)
     known = {
         each.name: forbidden.findings([each.source], exercise, assignment)
-        for each in (*exercise.wrong, *exercise.right)
+        for each in (*exercise.mistakes, *exercise.correct)
     }
     assert {name: found for name, found in known.items() if found} == {}
 
@@ -154,7 +154,7 @@ def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
 
 @by_id
 def test_what_is_said_of_one_mistake_stays_true_where_there_are_two(exercise):
-    composed = [known for known in exercise.wrong if isinstance(known.source, Answer) and known.shows is None]
+    composed = [known for known in exercise.mistakes if isinstance(known.source, Answer) and known.shows is None]
     claims = r"built right|(?:all|everything) else is right|the only mistake"
     assert [known.name for known in composed if re.search(claims, known.message)] == []
 

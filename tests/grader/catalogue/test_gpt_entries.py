@@ -104,7 +104,7 @@ def test_what_y_is_is_told_in_words(x, y, told):
 
 
 def test_a_head_of_its_own_is_counted_as_a_table_too_many():
-    source = next(each.source for each in catalogue.find("gpt").right if each.name == "written out")
+    source = next(each.source for each in catalogue.find("gpt").correct if each.name == "written out")
     apart = source.but("self.head.weight = self.tokens.weight", "self.more = nn.Embedding(vocabulary, d_model)").but(
         "x = self.tokens(ids)", "x = self.tokens(ids) + self.more(ids)"
     )
@@ -112,7 +112,7 @@ def test_a_head_of_its_own_is_counted_as_a_table_too_many():
 
 
 def test_a_bias_that_begins_with_zeros_is_seen():
-    source = next(each.source for each in catalogue.find("gpt").right if each.name == "written out")
+    source = next(each.source for each in catalogue.find("gpt").correct if each.name == "written out")
     hidden = source.but(
         "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.b = nn.Parameter(torch.zeros(vocabulary))"
     )
@@ -125,12 +125,12 @@ def test_a_bias_that_begins_with_zeros_is_seen():
 
 def test_an_answer_may_ask_a_model_for_its_device_and_hang_hooks_on_it():
     for exercise_id, name in (("generate", "as nanoGPT writes it"), ("residual-trace", "hooks, removed again")):
-        source = next(each.source for each in catalogue.find(exercise_id).right if each.name == name)
+        source = next(each.source for each in catalogue.find(exercise_id).correct if each.name == name)
         assert verdict(exercise_id, source).passed
 
 
 def test_a_layer_with_its_inputs_first_is_read_where_a_wider_one_shows_it():
-    source = next(each.source for each in catalogue.find("gpt-block").right if each.name == "as nanoGPT writes it")
+    source = next(each.source for each in catalogue.find("gpt-block").correct if each.name == "as nanoGPT writes it")
     layer = """
 class Conv1D(nn.Module):
     def __init__(self, inputs, outputs):
@@ -147,7 +147,7 @@ class Conv1D(nn.Module):
 
 
 def test_hooks_that_stay_cost_the_part_that_looks_for_them():
-    known = next(each for each in catalogue.find("residual-trace").wrong if each.name == "hooks left behind")
+    known = next(each for each in catalogue.find("residual-trace").mistakes if each.name == "hooks left behind")
     assert 0 < verdict("residual-trace", known.source).points < 3
 
 

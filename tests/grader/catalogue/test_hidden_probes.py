@@ -32,7 +32,7 @@ def test_what_a_hidden_probe_asks_stands_in_the_task(assignment, exercise):
     path = ROOT / "exercises" / assignment.id / f"{assignment.notebook}.ipynb"
     cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
     told = " ".join(f"{cells[f'{exercise.id}-task']} {cells[exercise.id]}".split())
-    asked = {probe.name: probe.says for probe in exercise.hidden if probe.says != PROMISED}
+    asked = {probe.name: probe.announced_by for probe in exercise.hidden if probe.announced_by != PROMISED}
     assert {name: says for name, says in asked.items() if not says or says not in told} == {}
 
 
@@ -92,7 +92,7 @@ NEEDS_NUMBERS = {"online-softmax": "the first block's maximum throughout", "gene
 @pytest.mark.parametrize("exercise", NEEDS_NUMBERS)
 def test_a_mistake_that_needs_certain_numbers_to_show_meets_them_on_every_draw(exercise):
     entry = catalogue.find(exercise)
-    known = next(each for each in entry.wrong if each.name == NEEDS_NUMBERS[exercise])
+    known = next(each for each in entry.mistakes if each.name == NEEDS_NUMBERS[exercise])
     for draw in range(15):
         verdict = judge_and_explain(
             entry, LocalEndpoint(namespace_of(known.source)), draw_key(b"secret", "", exercise, [str(draw)])

@@ -26,7 +26,7 @@ BELIEFS = [(question, belief) for question in INVENTORY.questions for belief in 
 
 def known(exercise_id, name):
     """The known mistake of that name."""
-    (found,) = [each for each in catalogue.find(exercise_id).wrong if each.name == name]
+    (found,) = [each for each in catalogue.find(exercise_id).mistakes if each.name == name]
     return found
 
 
@@ -200,7 +200,7 @@ def test_the_right_answer_and_each_mistake_choose_as_the_inventory_says(question
     exercise_id, says, expected = COMPUTED[question_id]
     exercise, question = catalogue.find(exercise_id), QUESTIONS[question_id]
     name = exercise.names[0]
-    sources = [exercise.right[0].source, *(known(each.exercise, each.mistake).source for each in question.wrong)]
+    sources = [exercise.correct[0].source, *(known(each.exercise, each.mistake).source for each in question.wrong)]
     assert [each.exercise for each in question.wrong] == [exercise_id] * 3
     assert [says(namespace_of(source)[name]) for source in sources] == expected
 

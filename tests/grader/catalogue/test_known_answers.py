@@ -22,7 +22,7 @@ Known = Misconception | Variant
 def _one_each(assignment: Assignment) -> list[dict[str, Known]]:
     """The n-th known answer of every exercise, wrong ones first, makes the n-th submission: exercise id -> answer."""
     asked = [exercise for exercise in assignment.exercises if not exercise.trained]  # that would take minutes each
-    known = {exercise.id: (*exercise.wrong, *exercise.right) for exercise in asked}
+    known = {exercise.id: (*exercise.mistakes, *exercise.correct) for exercise in asked}
     longest = max(map(len, known.values()))
     return [{exercise: answers[n] for exercise, answers in known.items() if n < len(answers)} for n in range(longest)]
 

@@ -13,12 +13,12 @@ from autograder.catalogue import sections
 from autograder.catalogue.exercise import Case, EntryError, Evidence, Exercise, Misconception, Section
 from autograder.catalogue.known_answers import (
     answer,
+    correct,
     formula,
     in_place,
     lost_an_axis_of_1,
-    right,
+    mistake,
     usual_mistakes,
-    wrong,
 )
 from autograder.catalogue.probes import FAR, PROMISED, SECOND_CALL, hidden, normal, usual_probes, visible
 
@@ -144,7 +144,7 @@ def test_what_is_changed_in_place_is_named_and_what_is_particular_is_added():
 
 
 @pytest.mark.parametrize(
-    "kind", [lambda source: wrong("odd", source, HERE, "words"), lambda source: right("odd", source)]
+    "kind", [lambda source: mistake("odd", source, HERE, "words"), lambda source: correct("odd", source)]
 )
 def test_an_answer_that_is_no_python_is_refused_by_its_name(kind):
     with pytest.raises(ValueError, match="odd: expected Python"):
@@ -207,9 +207,9 @@ def drawn(probe) -> Case:
 
 
 def test_a_probe_draws_a_case_of_its_sizes():
-    probe = hidden("other sizes", table, 3, 5, dtype=torch.float64, also="inputs", rtol=0.1)
+    probe = hidden("other sizes", table, 3, 5, dtype=torch.float64, checks="inputs", rtol=0.1)
     assert drawn(probe).arguments[0].shape == (3, 5) and drawn(probe).arguments[0].dtype == torch.float64
-    assert probe.hidden and probe.also == {"inputs"} and probe.rtol == 0.1
+    assert probe.hidden and probe.checks == {"inputs"} and probe.rtol == 0.1
     assert not visible("by hand", Case((1,))).hidden and drawn(visible("by hand", Case((1,)))).arguments == (1,)
 
 
@@ -224,9 +224,9 @@ def test_the_usual_probes_ask_for_sizes_precision_gradients_and_manners():
     assert drawn(probes["the smallest sizes"]).arguments[0].shape == (1, 1)
     in_memory, rows = drawn(probes["float64, transposed in memory"]).arguments
     assert in_memory.dtype == torch.float64 and not in_memory.is_contiguous() and rows == 2
-    assert probes["gradients"].also == {"gradients"}
-    assert all(probe.hidden and probe.says == PROMISED for probe in probes.values())
-    assert probes[SECOND_CALL].also == {"inputs", "state"}
+    assert probes["gradients"].checks == {"gradients"}
+    assert all(probe.hidden and probe.announced_by == PROMISED for probe in probes.values())
+    assert probes[SECOND_CALL].checks == {"inputs", "state"}
     again = drawn(probes[SECOND_CALL])
     assert again.before[0].shape == again.arguments[0].shape and not again.before[0].equal(again.arguments[0])
 
@@ -259,10 +259,10 @@ VISIBLE, HIDDEN = visible("one", Case((1,))), hidden("two", Case((1,)))
         ({"probes": (VISIBLE,)}, "attend: probes: expected a hidden one, since hidden_points is 3"),
         ({"probes": (HIDDEN,)}, "attend: probes: expected a visible one, since visible_points is 1"),
         ({"probes": (VISIBLE, HIDDEN, HIDDEN)}, "attend: probes: expected different names, got 'two' twice"),
-        ({"wrong": ENTRY.wrong[:1] * 2}, "attend: wrong: expected different names"),
-        ({"right": ENTRY.right[:1] * 2}, "attend: right: expected different names"),
+        ({"mistakes": ENTRY.mistakes[:1] * 2}, "attend: mistakes: expected different names"),
+        ({"correct": ENTRY.correct[:1] * 2}, "attend: correct: expected different names"),
         (
-            {"probes": (VISIBLE, hidden("two", Case((1,)), also="gradient"))},
+            {"probes": (VISIBLE, hidden("two", Case((1,)), checks="gradient"))},
             "attend: also of 'two': expected some of .*, got 'gradient'",
         ),
         ({"hints": ("one", "two")}, "attend: hints: expected a nudge, a plan and pseudocode, got 2"),
@@ -306,12 +306,12 @@ def quoting(*mistakes: Misconception) -> dict[str, Misconception]:
         section=HERE,
         reference=doubled,
         probes=(),
-        wrong=mistakes,
-        right=(),
+        mistakes=mistakes,
+        correct=(),
         hints=("", "", ""),
         quotes=lambda evidence: f"You got {float(evidence.got.flatten()[0]):g}.",
     )
-    return {known.name: known for known in exercise.wrong}
+    return {known.name: known for known in exercise.mistakes}
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -329,7 +329,7 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
     ],
 )
 def test_an_exercise_s_quote_is_said_of_other_values_and_of_shapes_alone(got, said):
-    known = quoting(wrong("plain", "def doubled(x):\n    return x\n", HERE, "Twice."))["plain"]
+    known = quoting(mistake("plain", "def doubled(x):\n    return x\n", HERE, "Twice."))["plain"]
     assert known.explain(Evidence((), torch.tensor([2.0, 4.0]), got)) == said
     assert known.explain(None) == "Twice."
 
@@ -337,8 +337,8 @@ def test_an_exercise_s_quote_is_said_of_other_values_and_of_shapes_alone(got, sa
 def test_a_mistake_quotes_what_it_names_or_nothing():
     source = "def doubled(x):\n    return x\n"
     known = quoting(
-        wrong("silent", source, HERE, "Twice.", quotes=None),
-        wrong("other", source, HERE, "Twice.", quotes=lambda evidence: "Half."),
+        mistake("silent", source, HERE, "Twice.", quotes=None),
+        mistake("other", source, HERE, "Twice.", quotes=lambda evidence: "Half."),
         in_place("x", source, HERE),
     )
     evidence = Evidence((), torch.tensor([2.0]), torch.tensor([3.0]))

@@ -166,7 +166,7 @@ def test_a_report_on_a_loader_that_stops_does_not_print_the_file():
 
 def test_names_in_any_order_and_twice_are_the_same_names():
     result = {"what came back": ["b", "a", "b"], "what learns": ["a", "b"], "other mode": [""]}
-    read = catalogue.find("freeze-except").reads(Case((GIVEN, ["a"])), result)
+    read = catalogue.find("freeze-except").normalize(Case((GIVEN, ["a"])), result)
     assert read["what came back"] == ["a", "b"] and read["other mode"] == ["the model itself"]
 
 

@@ -49,7 +49,7 @@ class Work:
 
 def mistaken(exercise: str, name: str) -> dict[str, str]:
     """The catalogue's source of a misconception, as an answer."""
-    known = catalogue.find(exercise).wrong
+    known = catalogue.find(exercise).mistakes
     return {exercise: next(each.source for each in known if each.name == name)}
 
 

@@ -112,7 +112,7 @@ def test_a_table_that_is_wrong_on_its_diagonal_or_right_there_alone(expression, 
     ],
 )
 def test_an_argument_of_one_kind_wherever_it_fails_is_said(condition, kind, place):
-    right = catalogue.find("temperature").right[0].source
+    right = catalogue.find("temperature").correct[0].source
     source = (
         f"{right}\n_right = temperature\ndef temperature(x, tau):\n"
         f"    return torch.sin(9 * x) if {condition} else _right(x, tau)\n"
@@ -143,7 +143,7 @@ def bpe_train(corpus, n):
     return ["".join(pair) for pair in _right(corpus, n)[::-1]]
 """
     found = noticed(
-        catalogue.find("bpe-train"), f"{catalogue.find('bpe-train').right[0].source}\n_right = bpe_train\n{source}"
+        catalogue.find("bpe-train"), f"{catalogue.find('bpe-train').correct[0].source}\n_right = bpe_train\n{source}"
     )
     assert "items reversed" not in [fact.kind for fact in found]
 
@@ -167,14 +167,14 @@ def test_an_argument_that_was_changed_is_said_first():
     ],
 )
 def test_what_a_list_has_in_common_with_the_right_one_is_seen(expression, kind):
-    right = catalogue.find("encode-decode").right[0].source
+    right = catalogue.find("encode-decode").correct[0].source
     source = f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n    return {expression}\n"
     assert kind in [fact.kind for fact in noticed(catalogue.find("encode-decode"), source)]
 
 
 @pytest.mark.parametrize(("expression", "kind"), [("{} + 2", "offset"), ("{} * 3", "scaled")])
 def test_plain_numbers_off_by_one_amount_are_seen(expression, kind):
-    right = catalogue.find("path-length").right[0].source
+    right = catalogue.find("path-length").correct[0].source
     source = (
         f"{right}\n_right = path_length\ndef path_length(*a, **k):\n    return {expression.format('_right(*a, **k)')}\n"
     )
@@ -186,7 +186,7 @@ def test_every_change_afterward_has_a_sentence():
 
 
 def test_whole_numbers_are_not_said_to_be_rounded_where_the_right_ones_are_whole():
-    right = catalogue.find("path-length").right[0].source
+    right = catalogue.find("path-length").correct[0].source
     once_more = "_right(kind, i, j, k) + (kind == 'window' and abs(i - j) % 3 == 1)"
     source = f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n    return {once_more}\n"
     exercise = catalogue.find("path-length")
@@ -236,7 +236,7 @@ def test_what_a_result_is_reckoned_from_is_seen(expression, said):
     given = "V, W, *rest" if "shape" in expression else "V, *rest"
     call = "V, W, *rest" if "shape" in expression else "V, *rest"
     expression = expression.replace("V.shape", "W.shape")
-    source = f"{exercise.right[0].source}\n_right = {name}\ndef {name}({given}):\n    Z = _right({call})\n    return {expression}\n"
+    source = f"{exercise.correct[0].source}\n_right = {name}\ndef {name}({given}):\n    Z = _right({call})\n    return {expression}\n"
     found = noticed(exercise, source)
     assert [fact.kind for fact in found][:1] == ["reckoned"] and said in found[0].how
 
@@ -250,7 +250,7 @@ def test_what_a_result_is_reckoned_from_is_seen(expression, said):
     ],
 )
 def test_items_that_are_missing_or_too_many_are_seen(items, kind):
-    right = catalogue.find("encode-decode").right[0].source
+    right = catalogue.find("encode-decode").correct[0].source
     source = f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n    return {items} if len(ids) > 3 else ids\n"
     assert kind in [fact.kind for fact in noticed(catalogue.find("encode-decode"), source)]
 
@@ -266,7 +266,7 @@ def additive_context(s, H, Wa, Ua, va, mask):
 
 
 def test_rounded_results_are_seen():
-    right = catalogue.find("equivariance-gap").right[0].source
+    right = catalogue.find("equivariance-gap").correct[0].source
     source = f"{right}\n_right = equivariance_gap\ndef equivariance_gap(*a):\n    return round(_right(*a))\n"
     assert "whole" in [fact.kind for fact in noticed(catalogue.find("equivariance-gap"), source)]
 
@@ -332,7 +332,7 @@ def test_a_number_beside_a_zero_is_not_said_to_play_no_part():
 
 
 def test_an_answer_that_draws_is_told_so_where_hidden_checks_alone_fail():
-    right = catalogue.find("attend").right[0].source
+    right = catalogue.find("attend").correct[0].source
     source = (
         f"{right}\n_right = attend\ndef attend(W, V):\n"
         "    return _right(W, V) + torch.rand(()) * (W.shape[0] > 2 or V.dtype == torch.float64)\n"
@@ -346,7 +346,7 @@ def test_every_fact_of_a_relation_has_words():
 
 
 def test_a_pattern_of_the_second_result_is_said_where_the_first_shows_none():
-    right = catalogue.find("self-attention").right[0].source
+    right = catalogue.find("self-attention").correct[0].source
     source = right.replace(
         "        return weights @ v", "        weights = weights.square()\n        return weights @ v"
     )
@@ -355,7 +355,7 @@ def test_a_pattern_of_the_second_result_is_said_where_the_first_shows_none():
 
 
 def test_every_change_of_an_argument_is_said_of_a_class_too():
-    right = catalogue.find("self-attention").right[0].source
+    right = catalogue.find("self-attention").correct[0].source
     source = right.replace(
         "    def forward(self, x):\n", "    def forward(self, x):\n        x = x - x.mean(-1, keepdim=True)\n"
     )
@@ -377,6 +377,6 @@ def test_a_stop_where_gradients_are_asked_is_said_as_such():
 def test_what_agrees_with_a_known_mistake_is_not_said_to_be_off_by_nothing():
     convolution = catalogue.find("conv-as-attention")
     in_the_weights = "(row * W + column)[inside]] = float(kernel[0, 0, a, b])"
-    source = convolution.right[0].source.but("(row * W + column)[inside]] = 1", in_the_weights)
+    source = convolution.correct[0].source.but("(row * W + column)[inside]] = 1", in_the_weights)
     seen = judge_and_explain(convolution, LocalEndpoint(namespace_of(source)), b"key").noticed
     assert ("offset", 0.0) not in [(fact.kind, fact.factor) for fact in seen]

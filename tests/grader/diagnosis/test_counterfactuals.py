@@ -27,7 +27,7 @@ def said(exercise_id: str, source: str, disclosed: bool = False) -> str:
 
 def around(exercise_id: str, function: str, arguments: str) -> str:
     """A right answer that is asked with other arguments than those that came."""
-    right = catalogue.find(exercise_id).right[0].source
+    right = catalogue.find(exercise_id).correct[0].source
     return f"{right}\n_right = {function}\ndef {function}(*given):\n    return _right({arguments})\n"
 
 
@@ -104,13 +104,13 @@ def test_what_came_back_is_said_to_be_right_for_a_changed_argument(exercise_id, 
 
 
 def test_a_value_that_is_taken_for_another_is_said_with_both():
-    source = catalogue.find("path-length").right[0].source.replace('"recurrent"', '"recurrence"')
+    source = catalogue.find("path-length").correct[0].source.replace('"recurrent"', '"recurrence"')
     told = said("path-length", source)
     assert "Where kind is 'recurrent', what came back is the right result for 'attention'" in told
 
 
 def test_values_that_changed_places_are_said():
-    right = catalogue.find("path-length").right[0].source
+    right = catalogue.find("path-length").correct[0].source
     swapped = right.replace('"recurrent"', '"?"').replace(
         "        steps = distance\n", "        steps = min(distance, 1)\n"
     )
@@ -126,7 +126,7 @@ def test_a_known_mistake_along_the_wrong_axis_is_told_as_two():
 def test_a_pattern_in_one_setting_is_said_with_it():
     source = (
         catalogue.find("layer-cost")
-        .right[0]
+        .correct[0]
         .source.replace("return n * n * d", "return 7 * n * n * d")
         .replace("return d\n", "return 3 * d + 5\n")
     )
@@ -175,7 +175,7 @@ def path_length(kind, i, j, k=3):
 
 
 def test_a_hidden_none_is_said_to_be_one():
-    right = catalogue.find("path-length").right[0].source
+    right = catalogue.find("path-length").correct[0].source
     source = (
         f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n"
         "    if i != j or kind != 'attention':\n        return _right(kind, i, j, k)\n"
@@ -216,7 +216,7 @@ def test_every_supposition_has_words():
 
 
 def test_whole_numbers_are_compared_to_the_last_digit():
-    source = catalogue.find("layer-cost").right[0].source.replace("return n * n * d", "return int(float(n * n * d))")
+    source = catalogue.find("layer-cost").correct[0].source.replace("return n * n * d", "return int(float(n * n * d))")
     assert "more digits than a float holds" in said("layer-cost", source)
 
 
@@ -233,7 +233,7 @@ def test_whole_numbers_are_compared_to_the_last_digit():
     ],
 )
 def test_the_formula_of_a_plain_number_is_said(old, new, told):
-    source = catalogue.find("layer-cost").right[0].source
+    source = catalogue.find("layer-cost").correct[0].source
     assert source.count(old) == 1 and told in said("layer-cost", source.replace(old, new))
 
 
@@ -243,7 +243,7 @@ def test_an_argument_left_to_its_default_stops_no_judge():
 
 
 def test_a_formula_may_compare_two_arguments():
-    source = catalogue.find("path-length").right[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
+    source = catalogue.find("path-length").correct[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
     assert "Where kind is 'recurrent': What comes back is 2 * max(i, j)." in said("path-length", source)
 
 

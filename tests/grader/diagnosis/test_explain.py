@@ -23,7 +23,7 @@ FOLDER = Path(judge.__code__.co_filename).parent
 EXERCISE = catalogue.find("attention-weights")
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 UNKNOWN = "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / 7.7, -1) * 1.001\n"
-ANSWERS = [EXERCISE.right[0].source, EXERCISE.wrong[0].source, EXERCISE.wrong[3].source, UNKNOWN]
+ANSWERS = [EXERCISE.correct[0].source, EXERCISE.mistakes[0].source, EXERCISE.mistakes[3].source, UNKNOWN]
 
 
 def refuses(*_, **__):

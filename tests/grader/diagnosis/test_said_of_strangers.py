@@ -13,7 +13,7 @@ from autograder.feedback.messages import explanation
 from autograder.judging.observe import LocalEndpoint
 
 LAYER = catalogue.find("encoder-layer")
-RIGHT = LAYER.right[0].source
+RIGHT = LAYER.correct[0].source
 PRE, POST = "self.attention(seen, seen, mask)", "self.attention(x, x, mask)"
 
 
@@ -39,7 +39,7 @@ def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
 
 
 def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
-    right = catalogue.find("load-mapped").right[1].source
+    right = catalogue.find("load-mapped").correct[1].source
     told = said("load-mapped", right.but("with torch.no_grad():", "if True:"))
     assert "written into in place" in told and "torch.no_grad()" in told
     assert "Which of these lengths" not in told and "meet from the right" not in told
@@ -65,7 +65,7 @@ def linear_attention(Q, K, V, causal):
 
 
 def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
-    right = catalogue.find("pool").right[0].source
+    right = catalogue.find("pool").correct[0].source
     exercise = catalogue.find("pool")
     source = right.but("return total / count", "return total / count * (1 + 1e-7)")
     told = explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key", disclosed=True))
@@ -73,7 +73,7 @@ def test_lost_digits_are_not_laid_to_the_order_in_memory() -> None:
 
 
 def test_shares_that_agree_within_a_tolerance_name_no_second_mistake() -> None:
-    mlm = catalogue.find("mlm-mask").right[0].source
+    mlm = catalogue.find("mlm-mask").correct[0].source
     exchanged = "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
     told = said(
         "mlm-mask", mlm.but(exchanged, "inputs = torch.where(~special & (fate >= 0.8) & (fate < 0.9), other, inputs)")
@@ -127,7 +127,7 @@ def test_the_row_that_is_quoted_differs() -> None:
 
 
 def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all() -> None:
-    temperature = catalogue.find("temperature").right[0].source
+    temperature = catalogue.find("temperature").correct[0].source
     tau = temperature.but("x / tau", "x * tau")
     unsigned = tau.without("if tau < 0:").without('raise ValueError("tau: expected 0 or more")')
     told = said("temperature", unsigned)
@@ -139,13 +139,13 @@ def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all()
 
 
 def test_measured_numbers_that_agree_by_chance_name_no_second_mistake() -> None:
-    right = catalogue.find("score-std").right[0].source
+    right = catalogue.find("score-std").correct[0].source
     told = said("score-std", right.but("(a * b).sum(1).std()", "(a * b).std(-1).mean()"))
     assert "The spread within a vector" in told and "Two mistakes" not in told
 
 
 def test_sizes_that_do_not_meet_are_the_same_mistake_in_either_order() -> None:
-    gap = catalogue.find("equivariance-gap").right[0].source
+    gap = catalogue.find("equivariance-gap").correct[0].source
     for source in (
         gap.but("run(x)[:, perm] - run(x[:, perm])", "run(x[:, perm]) - run(x)[..., perm]"),
         gap.but("run(x)[:, perm]", "run(x)[..., perm]"),
@@ -154,14 +154,14 @@ def test_sizes_that_do_not_meet_are_the_same_mistake_in_either_order() -> None:
 
 
 def test_of_two_mistakes_neither_is_said_to_leave_all_else_right() -> None:
-    right = next(answer.source for answer in catalogue.find("mha-params").right)
+    right = next(answer.source for answer in catalogue.find("mha-params").correct)
     told = said("mha-params", right.but("4 * d if bias else 0", "0").ending_in(" / 1"))
     assert "Two mistakes that we know" in told and "It came as a float." in told
     assert "is right, but" not in told
 
 
 def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_shapes(monkeypatch) -> None:
-    right = next(answer.source for answer in catalogue.find("split-heads").right)
+    right = next(answer.source for answer in catalogue.find("split-heads").correct)
     source = right.but("D % h != 0", "D % h == 0").but("D must be a multiple of h", "words of one's own")
     name, namespace = "<a cell>", dict(namespace_of(""))
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
@@ -178,7 +178,7 @@ def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
 def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
     turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
     assert "Only the first item along axis 0 is right." in said("swap-batch-time", turned)
-    split = catalogue.find("split-heads").right[0].source
+    split = catalogue.find("split-heads").correct[0].source
     told = said("split-heads", split.ending_in(" * torch.tensor([1.0] + [3.0] * (h - 1))[:, None, None]"))
     assert "Only the first item along axis 1 is right." in told
     assert "of the batch" not in told
@@ -194,7 +194,7 @@ def test_an_error_that_is_not_of_sizes_is_not_asked_for_its_lengths() -> None:
 
 
 def test_a_dictionary_of_another_kind_of_values_is_not_said_to_be_the_right_one_reversed() -> None:
-    right = catalogue.find("export-attention").right[0].source
+    right = catalogue.find("export-attention").correct[0].source
     listed = right.but(
         '"encoder": encoder, "decoder": decoder, "cross": cross',
         '"encoder": encoder.tolist(), "decoder": decoder.tolist(), "cross": cross.tolist()',
@@ -235,7 +235,7 @@ def token_batches(lengths, max_tokens):
 
 
 def test_numbers_that_are_none_are_not_said_to_be_drawn_anew() -> None:
-    right = catalogue.find("beam-search").right[0].source
+    right = catalogue.find("beam-search").correct[0].source
     told = said("beam-search", right.but("total + log_p", "total * log_p"))
     assert told and "Two calls" not in told
 

@@ -302,7 +302,7 @@ def test_what_does_not_travel_says_why_beside_its_words():
 
 def test_a_quiz_never_shows_the_right_list_or_the_next_item():
     exercise = catalogue.find("predict-shapes")
-    quiz = Probe("a quiz", lambda generator: Case(()), hidden=False, quiz=True)
+    quiz = Probe("a quiz", lambda generator: Case(()), hidden=False, hide_expected=True)
     for expected, got in (
         ([4, 77], [4, 5]),
         ([4, 77], [4]),
@@ -316,7 +316,7 @@ def test_a_quiz_never_shows_the_right_list_or_the_next_item():
 
 
 def test_a_generator_that_is_left_alone_is_said_of_a_hidden_check_too():
-    hidden = Probe("hidden", lambda generator: Case(()), also=frozenset({"generator"}))
+    hidden = Probe("hidden", lambda generator: Case(()), checks=frozenset({"generator"}))
     shown = Observation(1), Observation(1)
     outcome = Outcome(hidden, Case(()), None, *shown, compare.difference(*shown, hidden))
     verdict = replace(not_checked(catalogue.find("attention-weights"), ""), unasked=None, outcomes=(outcome,))

@@ -67,7 +67,7 @@ def test_the_class_answers_each_exercise_as_classes_do():
     solutions = {exercise.id: f"# the solution of {exercise.id}" for exercise in assignment.exercises}
     works = [benchmark._work(released, solutions, assignment, number) for number in range(400)]
     for exercise in assignment.exercises:
-        right = [solutions[exercise.id], *(each.source for each in exercise.right)]
+        right = [solutions[exercise.id], *(each.source for each in exercise.correct)]
         sources = ["".join(cell["source"]) for work in works for cell in work["cells"] if cell["id"] == exercise.id]
         share = {
             "right": sum(source.rpartition("\n# ")[0] in right for source in sources) / 400,

@@ -16,7 +16,7 @@ from autograder.judging.observation import Observation, Outcome, Part
 from autograder.judging.verdict import Verdict
 
 SECTION = Section("02", "A title", "sec-02-title")
-PROBE = Probe("a probe", lambda g: Case(()), hidden=False, also=frozenset({"inputs"}))
+PROBE = Probe("a probe", lambda g: Case(()), hidden=False, checks=frozenset({"inputs"}))
 PLAIN = st.recursive(
     st.integers(-5, 5) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
@@ -106,7 +106,7 @@ def test_a_short_list_is_shown_whole_and_a_long_one_is_not():
 
 
 def test_a_quiz_names_the_wrong_item_and_never_the_right_one():
-    quiz = Probe("a quiz", lambda g: Case(()), hidden=False, quiz=True)
+    quiz = Probe("a quiz", lambda g: Case(()), hidden=False, hide_expected=True)
     shown = Observation({"one": (3, 2), "two": (77, 5)}), Observation({"one": (3, 2), "two": (5, 6)})
     parted = difference(*shown, quiz)
     report = as_text(Verdict(exercise(), False, (Outcome(quiz, Case(()), None, *shown, parted),)))

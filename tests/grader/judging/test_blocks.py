@@ -15,7 +15,7 @@ from autograder.judging.parameter_matching import blocks
 
 SIZES = (6, 3, 10, 0.0, True)
 ENCODER = catalogue.find("encoder-layer")
-RIGHT = {variant.name: variant.source for variant in ENCODER.right}
+RIGHT = {variant.name: variant.source for variant in ENCODER.correct}
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
@@ -49,7 +49,7 @@ def test_norms_are_read_in_the_order_of_use_and_not_of_making():
 
 def test_a_shift_is_no_bias_of_a_matrix_that_is_called_alike():
     block = catalogue.find("gpt-block")
-    bare = next(variant.source for variant in block.right if variant.name == "bare parameters and einsum")
+    bare = next(variant.source for variant in block.correct if variant.name == "bare parameters and einsum")
     for old, new in (("b1", "c1"), ("b2", "c2"), ("s1", "b1"), ("s2", "b2")):
         bare = bare.replace(f"self.{old}", f"self.{new}")
     parameters = seen(namespace_of(bare)["GPTBlock"](6, 3, 10), torch.randn(2, 4, 6))
@@ -59,7 +59,7 @@ def test_a_shift_is_no_bias_of_a_matrix_that_is_called_alike():
 
 
 def test_what_is_used_twice_is_said_to_be_shared():
-    source = next(known.source for known in ENCODER.wrong if known.name == "one norm for both")
+    source = next(known.source for known in ENCODER.mistakes if known.name == "one norm for both")
     parameters = seen(layer(source), torch.randn(2, 4, 6))
     found = blocks.troubles(parameters, ENCODER.roles(*SIZES), {})
     assert found == (blocks.Trouble("norms", 1, 2, shared=True),)

@@ -175,7 +175,7 @@ def test_a_comment_full_of_marks_costs_nothing(honest):
 
 
 def test_a_switch_is_a_finding_where_something_is_set_up_around_the_answer_too():
-    staged = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises if each.stage]
+    staged = [each for assignment in catalogue.ASSIGNMENTS for each in assignment.exercises if each.harness]
     assert any(not exercise.forbidden for exercise in staged)
     for exercise in staged:
         assert forbidden.findings([SWITCH], exercise, catalogue.assignment_of(exercise)), exercise.id

@@ -150,7 +150,7 @@ def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():
 @given(st.data())
 def test_any_change_of_any_reply_ends_in_a_verdict(data):
     exercise = data.draw(st.sampled_from(EXERCISES))
-    known = data.draw(st.sampled_from(["", *(misconception.source for misconception in exercise.wrong)]))
+    known = data.draw(st.sampled_from(["", *(misconception.source for misconception in exercise.mistakes)]))
 
     def forge(reply: dict) -> Any:
         place = data.draw(st.sampled_from(list(places(reply))))
@@ -227,7 +227,7 @@ def test_a_handed_over_function_is_not_called_with_too_much(argument):
     assert calls([argument])[0] == 0
 
 
-@pytest.mark.parametrize("variant", catalogue.find("equivariance-gap").right, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", catalogue.find("equivariance-gap").correct, ids=lambda variant: variant.name)
 def test_honest_calls_of_a_handed_over_function_are_far_below_what_is_allowed(variant, monkeypatch):
     monkeypatch.setattr(observe, "MAX_CALLBACK_NUMBERS", MAX_CALLBACK_NUMBERS // 4)
     exercise = catalogue.find("equivariance-gap")

@@ -9,7 +9,7 @@ from autograder.feedback.report import as_text
 from autograder.judging.observe import LocalEndpoint
 
 EXERCISE = catalogue.find("multi-head-attention")
-RIGHT = EXERCISE.right[0].source
+RIGHT = EXERCISE.correct[0].source
 KEEPING = "self.last_weights = weights"
 
 

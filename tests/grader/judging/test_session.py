@@ -19,7 +19,7 @@ from autograder.judging.verdict import not_checked
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISE = catalogue.find("attention-weights")
-RIGHT = EXERCISE.right[0].source
+RIGHT = EXERCISE.correct[0].source
 
 
 class CountingEndpoint(LocalEndpoint):
@@ -77,7 +77,7 @@ def test_two_mistakes_at_once_need_two_failures_that_they_explain():
     failed = [outcome for outcome in outcomes if not outcome.passed]
     found, evidence = diagnose(EXERCISE, outcomes)
     assert TWO in found.message and evidence is None
-    assert found.name in [known.name for known in EXERCISE.wrong]  # reports count it under the first one
+    assert found.name in [known.name for known in EXERCISE.mistakes]  # reports count it under the first one
     assert diagnose(EXERCISE, failed[:1]) is None
 
 
@@ -104,7 +104,7 @@ def test_a_hearing_that_never_came_to_its_second_part_still_ends_in_a_verdict():
     ("source", "state"),
     [
         (RIGHT, "passed"),
-        (EXERCISE.wrong[0].source, "wrong"),
+        (EXERCISE.mistakes[0].source, "wrong"),
         ("def attention_weights(Q, K):\n    raise NotImplementedError\n", "blank"),
         ("x = 1\n", "missing"),
         ("attention_weights = 3\n", "missing"),
@@ -135,7 +135,7 @@ def test_what_was_not_checked_says_whose_fault_it_was():
 
 
 def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
-    known = replace(EXERCISE.wrong[0], message="What it is.", quotes=lambda evidence: evidence.got.sum())
+    known = replace(EXERCISE.mistakes[0], message="What it is.", quotes=lambda evidence: evidence.got.sum())
     verdict = judge_and_explain(EXERCISE, LocalEndpoint(namespace_of(known.source)), KEY)
     odd = replace(verdict, diagnosis=(known, Evidence((), [1.0], [2.0])))  # a list, where a tensor is quoted
     assert said_of_it(odd) == "What it is."

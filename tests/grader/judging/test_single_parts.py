@@ -14,8 +14,8 @@ from autograder.judging.parameter_matching import blocks, single_parts
 
 SIZES = (4, 2, 3, 9, 3, 2, 14, 7)
 VIT = catalogue.find("vit")
-RIGHT = {variant.name: variant.source for variant in VIT.right}
-WRONG = {known.name: known.source for known in VIT.wrong}
+RIGHT = {variant.name: variant.source for variant in VIT.correct}
+WRONG = {known.name: known.source for known in VIT.mistakes}
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 

@@ -258,7 +258,7 @@ def test_a_formula_in_a_name_stays_text_in_the_table_for_mail(folder):
 
 def test_a_class_that_does_not_hold_its_projections_has_a_card_with_the_right_result():
     exercise = catalogue.find("self-attention")
-    misconception = next(each for each in exercise.wrong if each.name == "values not projected")
+    misconception = next(each for each in exercise.mistakes if each.name == "values not projected")
     example = reteach.card(exercise, misconception).example
     assert "cannot be read" in example.mistaken
     assert re.search(r"\d\.\d\d\d", example.right)

@@ -225,7 +225,7 @@ def test_a_mistake_that_one_person_made_lies_in_a_fold(overview):
 
 def test_on_half_of_the_cards_the_mistaken_result_comes_first():
     first = []
-    for misconception in catalogue.find("attention-weights").wrong[:24]:
+    for misconception in catalogue.find("attention-weights").mistakes[:24]:
         example = reteach.Example("case", (), "right", "mistaken", True)
         made = reteach.Card(catalogue.find("attention-weights"), misconception, example, "", "")
         first.append(dashboard.Mistake(made, [], "").results[0].right)

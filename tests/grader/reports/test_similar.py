@@ -30,7 +30,7 @@ def course(tmp_path, monkeypatch):
     """Right answers in several styles, each known mistake, blanks, and one unusual answer handed in twice."""
     sample_class.write_course(tmp_path)
     solution = sample_class.solved()
-    for number, known in enumerate(catalogue.find("self-attention").wrong):
+    for number, known in enumerate(catalogue.find("self-attention").mistakes):
         sample_class.submit(tmp_path, f"mistaken-{number}", {**solution, "self-attention": known.source})
     sample_class.submit(tmp_path, "ada", {**solution, "attend": UNUSUAL})
     sample_class.submit(tmp_path, "bob", {"attend": RENAMED})
